@@ -13,11 +13,11 @@ typedef int32_t rl_ref; /* -1: none */
 /* Node kinds that are not rows of ops.def. They live above RL_NOP in rl_node.op. */
 enum { RL_G_INPUT = RL_NOP,  /* tensor argument; aux = index among inputs */
        RL_G_NUMBER,          /* Lua number argument (learning rate, step counter), weak rank-0 F64; aux = index among numbers */
-       RL_G_CONST,           /* weak number known at capture: attrs v[0] (f, or i when dtype is I64) */
+       RL_G_CONST,           /* number known at capture: attrs v[0] (f, or i when dtype is I64); weak, or typed after decompose (rank 0) */
        RL_G_TENSOR,          /* constant tensor held by the graph; aux = index in g->consts */
        RL_G_EMPTY,           /* fresh storage, contents undefined */
        RL_G_WRITE, RL_G_PROJ,
-       RL_G_CAST,            /* to the node's dtype (made by functionalize/decompose from weak numbers and mixed dtypes) */
+       RL_G_CAST,            /* to the node's dtype; with its input's dtype it is a copy into fresh storage (outputs must not alias inputs) */
        RL_G_SCATTER_WINDOW,  /* functional write: base with the window (attrs as as_strided, relative to base) replaced by input 1 */
        RL_G_NOPS };
 
@@ -36,7 +36,11 @@ typedef struct rl_node {
   int32_t line;      /* source position (index in g->locs), 0: unknown */
 } rl_node;
 
-typedef struct rl_update { rl_ref input, value; } rl_update; /* after the run: storage window of `input` takes `value` */
+/* After the run: the storage window of `input` takes `value`. `input` is an input node or a view of one (as_strided, whose offset and
+ * strides are absolute in the storage, so a window may lie outside the input's own). Values are those before any update is applied. */
+typedef struct rl_update { rl_ref input, value; } rl_update;
+/* Outputs: a node whose storage is an input's is returned as a view of that input, taken after the updates. Outputs that share another
+ * storage are returned as views of one new buffer. */
 
 typedef struct rl_graph {
   rl_node *nodes; int32_t n, cap;
@@ -71,6 +75,12 @@ RL_API void rl_graph_loc(rl_graph *g, const char *file_line); /* source position
 RL_API rl_status rl_graph_record(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, const rl_meta *meta, rl_tensor **out);
 RL_API rl_status rl_graph_record_view(rl_op op, rl_tensor *x, const rl_attrs *a, const rl_geom *g, rl_tensor **out);
 RL_API rl_status rl_graph_record_write(rl_tensor *dst, rl_tensor *src);
+/* Called by lib/tensor: rl_storage_new while recording, and rl_storage_resize of a fake storage (growing an input's gives RL_NODATA). */
+RL_API rl_storage *rl_graph_storage_new(rl_graph *g, rl_dtype dt, rl_device dev, int64_t size);
+RL_API rl_status rl_graph_storage_resize(rl_storage *s, int64_t size);
+/* Node whose value the tensor is: a fresh EMPTY, or an as_strided of its storage's first node, is appended where the fake's geometry has
+ * no node yet; a real tensor becomes a constant, a number a CONST. -1: message set. */
+RL_API rl_ref rl_graph_ref(rl_graph *g, rl_tensor *t);
 RL_API rl_ref rl_graph_node(rl_graph *g, int op, const rl_type *t, const rl_ref *in, int nin, const rl_attrs *a); /* append by hand */
 
 /* Text: prints and parses back to an equal graph. */
@@ -85,6 +95,12 @@ RL_API rl_graph *rl_pass_fold(const rl_graph *g);            /* constants, ident
 /* Joint graph: appends d(outputs)/d(wrt) for cotangents that become new inputs. */
 RL_API rl_graph *rl_pass_backward(const rl_graph *g, const rl_ref *wrt, int nwrt);
 RL_API rl_graph *rl_pass_run(const rl_graph *g);             /* the list, with RELUME_CHECK and RELUME_DEBUG=5 */
+/* Splits a joint graph at a minimal cut: fwd gives the first nout outputs and then the saved values; bwd takes the saved values, then the
+ * last ncot inputs, and gives the other outputs. */
+RL_API rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, rl_graph **fwd, rl_graph **bwd);
+
+/* Interpreter: runs any graph on real tensors through rl_call. Inputs have the captured geometry. out[i] gets a new reference. */
+RL_API rl_status rl_graph_run(const rl_graph *g, rl_tensor *const *in, const double *numbers, rl_tensor **out);
 
 static inline const rl_type *rl_node_type(const rl_graph *g, rl_ref r) { return &g->types[g->nodes[r].type]; }
 static inline rl_ref rl_node_in(const rl_graph *g, rl_ref r, int k) { return g->refs[g->nodes[r].in + k]; }
