@@ -1,0 +1,12 @@
+std = 'luajit'
+max_line_length = 150
+codes = true
+exclude_files = { 'build*', '.rocks' }
+-- Arguments keep the names of the interface they serve; method definitions need not use self.
+unused_args = false
+self = false
+globals = { 'torch' }
+files['spec'] = { std = '+busted', globals = { 'assert' } }
+files['lib/ops.def'] = { std = 'none' }
+-- Loading these modules defines globals with Torch7's names, as it always did.
+files['lua'] = { globals = { 'torch', 'nn', 'optim', 'paths', 'sys', 'xlua', 'nngraph', 'include', 'importns' } }
