@@ -1,0 +1,82 @@
+-- Runs the benchmark workloads: median time of whole training steps, eager and compiled (workload files -> table, JSON).
+-- luajit examples/bench/run.lua --only mlp,fuse --modes eager,compile --json out.json
+local root = dofile((arg[0]:match '^(.*)examples/' or '') .. 'examples/paths.lua')
+require 'torch'
+require 'nn'
+require 'optim'
+local json = require 'json'
+
+local opt = require 'options' ('luajit examples/bench/run.lua [options]', {
+   { 'only', '', 'workloads, comma between; all when empty' },
+   { 'modes', 'eager,compile', 'eager, compile' },
+   { 'steps', 15, 'timed steps' },
+   { 'warmup', 2, 'steps before the clock, after the first' },
+   { 'infer', false, 'forward and loss only' },
+   { 'json', '', 'write the rows to this file' },
+})
+
+local function workloads()
+   local names = {}
+   if opt.only ~= '' then
+      for name in opt.only:gmatch '[^,]+' do names[#names + 1] = name end
+      return names
+   end
+   local pipe = assert(io.popen(("ls '%sexamples/bench/workloads'"):format(root)))
+   for file in pipe:lines() do names[#names + 1] = file:match '^(.*)%.lua$' end
+   pipe:close()
+   return names
+end
+
+local clock = torch.Timer()
+local function timed(step)
+   local start = clock:time().real
+   step()
+   return clock:time().real - start
+end
+
+local function peakMiB()
+   local status = io.open '/proc/self/status'
+   if not status then return 0 end
+   local kb = tonumber(status:read '*a':match 'VmHWM:%s*(%d+)') or 0
+   status:close()
+   return math.floor(kb / 1024 + 0.5)
+end
+
+local function measure(name, mode)
+   torch.manualSeed(0)
+   local file = ('%sexamples/bench/workloads/%s.lua'):format(root, name)
+   local work = assert(loadfile(file))()()
+   local step = opt.infer and work.infer or work.step
+   if opt.infer then work.net:evaluate() end
+   if mode == 'compile' then step = torch.compile(step) end
+   collectgarbage()
+   local first = timed(step)
+   for _ = 1, opt.warmup do step() end
+   local ms = {}
+   for i = 1, opt.steps do ms[i] = timed(step) * 1e3 end
+   table.sort(ms)
+   return { workload = name, mode = mode, prec = 'f32', device = 'cpu', infer = opt.infer,
+      ms = ms[math.ceil(#ms / 2)], ms_min = ms[1], mib = peakMiB(), first_s = first }
+end
+
+torch.setdefaulttensortype 'torch.FloatTensor'
+print(('%-10s %-8s %10s %10s %8s %8s'):format('workload', 'mode', 'ms', 'min', 'first s', 'MiB'))
+local rows, failed = json.array {}, false
+for _, name in ipairs(workloads()) do
+   local eager
+   for mode in opt.modes:gmatch '[^,]+' do
+      local ok, row = xpcall(measure, debug.traceback, name, mode)
+      if ok then
+         eager = mode == 'eager' and row.ms or eager
+         print(('%-10s %-8s %10.3f %10.3f %8.2f %8d%s'):format(name, mode, row.ms, row.ms_min, row.first_s, row.mib,
+            mode ~= 'eager' and eager and ('   %.2fx of eager'):format(eager / row.ms) or ''))
+      else
+         failed, row = true, { workload = name, mode = mode, prec = 'f32', error = row }
+         print(('%-10s %-8s %s'):format(name, mode, row.error))
+      end
+      rows[#rows + 1] = row
+      collectgarbage()
+   end
+end
+if opt.json ~= '' then json.save(opt.json, rows) end
+os.exit(failed and 1 or 0)

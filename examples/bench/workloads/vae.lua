@@ -1,0 +1,38 @@
+-- vae: 784-400-20-400-784, reparameterised (Kingma and Welling 2014), binary cross-entropy plus KL, batch 128; AdamW 0.001.
+return function()
+   local encoder = nn.Sequential()
+      :add(nn.Linear(784, 400)):add(nn.ReLU())
+      :add(nn.ConcatTable():add(nn.Linear(400, 20)):add(nn.Linear(400, 20))) -- mean and log variance of z
+   local decoder = nn.Sequential()
+      :add(nn.Linear(20, 400)):add(nn.ReLU())
+      :add(nn.Linear(400, 784))
+   local net = nn.Sequential():add(encoder):add(decoder)
+   local params, grads = net:getParameters()
+   local state = { learningRate = 1e-3 }
+   local x = torch.rand(128, 784)
+
+   -- Cross-entropy of logits r with targets t, summed: softplus(r) - r t.
+   local function crossEntropy(r, t)
+      return (torch.cmax(r, 0) - torch.cmul(r, t) + torch.log1p(torch.exp(-torch.abs(r)))):sum()
+   end
+   local function forward()
+      local mu, lv = unpack(encoder:forward(x))
+      local noise, deviation = torch.randn(128, 20), torch.exp(lv * 0.5)
+      local r = decoder:forward(mu + torch.cmul(noise, deviation))
+      local kl = (torch.pow(mu, 2) + torch.exp(lv) - lv - 1):sum() * 0.5
+      return crossEntropy(r, x) + kl, r, mu, lv, noise, deviation
+   end
+   local function feval()
+      grads:zero()
+      local loss, r, mu, lv, noise, deviation = forward()
+      local dz = decoder:backward(mu + torch.cmul(noise, deviation), torch.sigmoid(r) - x)
+      local dlv = torch.cmul(torch.cmul(dz, noise), deviation) * 0.5 + (torch.exp(lv) - 1) * 0.5
+      encoder:backward(x, { dz + mu, dlv })
+      return loss, grads
+   end
+   return {
+      net = net,
+      step = function() optim.adamw(feval, params, state) end,
+      infer = function() return (forward()) end,
+   }
+end
