@@ -55,7 +55,7 @@ typedef struct rl_graph {
   rl_tensor **consts; int32_t nconsts, capconsts;
   rl_storage **storages; int32_t nstorages, capstorages; /* fake storage by id (refs held while recording) */
   int32_t *input_storage; int64_t *input_storage_size; /* by input: fake storage id, elements of the whole storage */
-  char **locs; int32_t nlocs, caplocs;
+  char **locs; int32_t nlocs, caplocs, curloc; /* locs[0] is "" */
   int64_t rng_total;   /* counters the whole graph draws */
   bool functional;     /* no write nodes */
   bool primitive;      /* only RL_OPF_PRIM rows and RL_G_* kinds */

@@ -1,0 +1,48 @@
+/* Graph internals: interning and appending for the files of lib/graph, and rebuilding (graph -> graph on fakes).
+ * Nothing here is exported. */
+#ifndef RL_GRAPH_IMPL_H
+#define RL_GRAPH_IMPL_H
+#include "graph.h"
+
+/* Makes room for one more element of a growing array; false: out of memory, message set. */
+bool graph_grow(void *array, int32_t n, int32_t *cap, size_t elem);
+#define GRAPH_PUSH(a, n, cap, x) (graph_grow(&(a), (n), &(cap), sizeof(*(a))) ? ((a)[(n)++] = (x), true) : false)
+
+/* Interned type and geometry, stored attributes: index, -1 when out of memory. */
+int32_t graph_type(rl_graph *g, const rl_type *t);
+int32_t graph_geom(rl_graph *g, const rl_geom *ge);
+int32_t graph_attrs(rl_graph *g, const rl_attrs *a);
+int32_t graph_loc(rl_graph *g, const char *text);
+/* Appends a node: proto gives op, nout, type, storage, geom, aux, rng, line; in and attrs are filled in here. */
+rl_ref graph_append(rl_graph *g, rl_node proto, const rl_ref *in, int nin, const rl_attrs *a);
+int32_t graph_new_storage(rl_graph *g);       /* next free storage id */
+bool graph_push_input(rl_graph *g, rl_ref r, int32_t storage, int64_t whole);
+
+/* Geometry of a dense value. */
+void graph_dense(int ndim, const int64_t *size, rl_geom *out);
+bool graph_geom_dense(const rl_geom *ge);     /* contiguous, whatever the offset */
+bool graph_geom_same(const rl_geom *a, const rl_geom *b); /* same elements in the same order; strides of size-1 dims are free */
+bool graph_type_same(const rl_type *a, const rl_type *b);
+int64_t graph_numel(const rl_type *t);
+int64_t graph_geom_last(const rl_geom *ge);   /* last element touched, offset - 1 when empty */
+void graph_type_of(const rl_tensor *t, rl_type *out);
+void graph_geom_of(const rl_tensor *t, rl_geom *out);
+static inline const rl_geom *graph_node_geom(const rl_graph *g, rl_ref r) { return &g->geoms[g->nodes[r].geom]; }
+static inline const rl_attrs *graph_node_attrs(const rl_graph *g, rl_ref r) {
+  return g->nodes[r].attrs < 0 ? NULL : &g->attrs[g->nodes[r].attrs];
+}
+
+/* A tensor struct that stands for a node in shape rules: fake, no data, lives where the caller keeps it. */
+void graph_ghost(const rl_graph *g, rl_ref r, rl_tensor *out);
+/* Geometry that the view row `op` gives on x's geometry. */
+rl_status graph_view_geom(int op, const rl_type *t, const rl_geom *x, const rl_attrs *a, rl_type *ot, rl_geom *out);
+static inline bool graph_is_row(int op) { return op < RL_NOP; }
+static inline bool graph_is_view(int op) { return op < RL_NOP && rl_ops[op].kind == RL_K_VIEW; }
+static inline bool graph_is_random(int op) { return op < RL_NOP && (rl_ops[op].flags & RL_OPF_RANDOM); }
+/* Input storage index: the input whose storage is `storage`, or -1. */
+int graph_input_of_storage(const rl_graph *g, int32_t storage);
+
+/* Attributes of as_strided and of SCATTER_WINDOW: sizes, strides, offset (absolute in the storage; in a dense base: from its start). */
+void graph_strided_attrs(const rl_geom *ge, rl_attrs *out);
+void graph_strided_geom(const rl_attrs *a, rl_geom *out);
+#endif
