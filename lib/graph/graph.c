@@ -1,6 +1,7 @@
 /* Graph: nodes in one array, interned types and geometries, names.
  * Building by hand is rl_graph_node; recording is record.c. */
 #include "impl.h"
+#include "../tensor/random.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ void rl_graph_free(rl_graph *g) {
   for (int32_t i = 0; i < g->nconsts; i++) if (g->consts[i]) rl_tensor_release(g->consts[i]);
   for (int32_t i = 0; i < g->nlocs; i++) free(g->locs[i]);
   void *parts[] = { g->nodes, g->refs, g->types, g->attrs, g->geoms, g->inputs, g->numbers, g->outputs, g->updates,
-                    g->consts, g->storages, g->input_storage, g->input_storage_size, g->locs };
+                    g->consts, g->storages, g->input_storage, g->input_storage_size, g->locs,
+                    g->storage_node, g->real, g->real_id };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   free(g);
 }
@@ -85,7 +87,10 @@ int32_t graph_loc(rl_graph *g, const char *text) {
 }
 
 int32_t graph_new_storage(rl_graph *g) {
-  return GRAPH_PUSH(g->storages, g->nstorages, g->capstorages, (rl_storage *)NULL) ? g->nstorages - 1 : -1;
+  if (!graph_grow(&g->storage_node, g->nstorages, &g->capstorage_node, sizeof *g->storage_node)) return -1;
+  if (!GRAPH_PUSH(g->storages, g->nstorages, g->capstorages, (rl_storage *)NULL)) return -1;
+  g->storage_node[g->nstorages - 1] = -1;
+  return g->nstorages - 1;
 }
 
 bool graph_push_input(rl_graph *g, rl_ref r, int32_t storage, int64_t whole) {
@@ -239,4 +244,11 @@ const char *rl_node_name(int op) {
 /* Whether a backend must know this kind. */
 bool rl_node_is_prim(int op) {
   return op >= RL_NOP ? op < RL_G_NOPS && op != RL_G_WRITE : (rl_ops[op].flags & RL_OPF_PRIM) != 0;
+}
+
+int64_t graph_draws(int op, const rl_meta *m) {
+  int64_t n = 1;
+  (void)op;
+  for (int d = 0; d < m->ndim; d++) n *= m->size[d];
+  return rl_random_counters((rl_dtype)m->dtype, n);
 }

@@ -54,6 +54,8 @@ typedef struct rl_graph {
   rl_update *updates; int32_t nupdates, capupdates;
   rl_tensor **consts; int32_t nconsts, capconsts;
   rl_storage **storages; int32_t nstorages, capstorages; /* fake storage by id (refs held while recording) */
+  rl_ref *storage_node; int32_t capstorage_node;         /* by storage id: first node on it, -1: none yet (recording) */
+  const rl_storage **real; int32_t nreal, capreal; int32_t *real_id; /* while recording: real storages of inputs and constants, their ids */
   int32_t *input_storage; int64_t *input_storage_size; /* by input: fake storage id, elements of the whole storage */
   char **locs; int32_t nlocs, caplocs, curloc; /* locs[0] is "" */
   int64_t rng_total;   /* counters the whole graph draws */

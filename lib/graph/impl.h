@@ -39,6 +39,8 @@ rl_status graph_view_geom(int op, const rl_type *t, const rl_geom *x, const rl_a
 static inline bool graph_is_row(int op) { return op < RL_NOP; }
 static inline bool graph_is_view(int op) { return op < RL_NOP && rl_ops[op].kind == RL_K_VIEW; }
 static inline bool graph_is_random(int op) { return op < RL_NOP && (rl_ops[op].flags & RL_OPF_RANDOM); }
+/* Counters that a random op draws for a result. */
+int64_t graph_draws(int op, const rl_meta *m);
 /* Input storage index: the input whose storage is `storage`, or -1. */
 int graph_input_of_storage(const rl_graph *g, int32_t storage);
 
