@@ -109,7 +109,9 @@ rl_ref graph_append(rl_graph *g, rl_node proto, const rl_ref *in, int nin, const
   for (int i = 0; i < nin; i++) if (!GRAPH_PUSH(g->refs, g->nrefs, g->caprefs, in[i])) return -1;
   proto.attrs = a ? graph_attrs(g, a) : -1;
   if ((a && proto.attrs < 0) || proto.type < 0 || proto.geom < 0 || proto.storage < 0) return -1;
-  return GRAPH_PUSH(g->nodes, g->n, g->cap, proto) ? g->n - 1 : -1;
+  if (!GRAPH_PUSH(g->nodes, g->n, g->cap, proto)) return -1;
+  if (g->storage_node[proto.storage] < 0) g->storage_node[proto.storage] = g->n - 1;
+  return g->n - 1;
 }
 
 /* Appends a node with a fresh dense storage and returns its reference; -1 when memory is out. */

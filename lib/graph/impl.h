@@ -47,4 +47,23 @@ int graph_input_of_storage(const rl_graph *g, int32_t storage);
 /* Attributes of as_strided and of SCATTER_WINDOW: sizes, strides, offset (absolute in the storage; in a dense base: from its start). */
 void graph_strided_attrs(const rl_geom *ge, rl_attrs *out);
 void graph_strided_geom(const rl_attrs *a, rl_geom *out);
+
+/* A fake for any node of the graph being recorded: a new reference. */
+rl_tensor *graph_fake(rl_graph *g, rl_ref r);
+
+/* Node-level rebuilding (build.c): all return -1 with a message set when they fail. */
+rl_ref graph_emit(rl_graph *g, int op, const rl_type *t, const rl_ref *in, int nin, const rl_attrs *a); /* fresh dense storage */
+rl_ref graph_emit_view(rl_graph *g, int op, rl_ref x, const rl_attrs *a);        /* geometry from the row's rule */
+rl_ref graph_emit_window(rl_graph *g, rl_ref x, const rl_geom *ge);              /* as_strided, absolute; x itself when nothing changes */
+rl_ref graph_emit_copy(rl_graph *g, rl_ref x);                                   /* dense copy in fresh storage */
+rl_ref graph_emit_dense(rl_graph *g, rl_ref x);                                  /* x, or a dense copy */
+rl_ref graph_emit_scatter(rl_graph *g, rl_ref base, rl_ref v, const rl_geom *w); /* w relative to the dense base */
+/* Copies node r of `old`, its leaf tables and projections, with map[] giving the inputs; map[r ..] is set. Inputs keep storage sharing
+ * through sid[] (old storage id -> new, -1 at first). */
+bool graph_copy_node(rl_graph *g, const rl_graph *old, rl_ref r, rl_ref *map, int32_t *sid);
+/* Graph without the nodes that nothing needs; inputs, numbers and counters stay. NULL: out of memory. */
+rl_graph *graph_prune(const rl_graph *g);
+/* Sets outputs so that they share storage exactly as `old`'s do: not with an input, nor with each other, unless old's did. */
+bool graph_set_outputs(rl_graph *g, const rl_graph *old, rl_ref *value, const int32_t *sid);
+rl_ref *graph_ref_array(int32_t n, rl_ref fill); /* malloc'ed */
 #endif

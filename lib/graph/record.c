@@ -45,9 +45,7 @@ rl_storage *rl_graph_storage_new(rl_graph *g, rl_dtype dt, rl_device dev, int64_
 static rl_ref record_node(rl_graph *g, int op, const rl_type *t, int32_t id, const rl_geom *ge, const rl_ref *in, int nin, const rl_attrs *a) {
   rl_node n = { .op = (uint16_t)op, .nout = 1, .type = graph_type(g, t), .geom = graph_geom(g, ge), .storage = id, .line = g->curloc };
   if (op < RL_NOP) n.nout = rl_ops[op].nout;
-  rl_ref r = graph_append(g, n, in, nin, a);
-  if (r >= 0 && g->storage_node[id] < 0) g->storage_node[id] = r;
-  return r;
+  return graph_append(g, n, in, nin, a);
 }
 
 static rl_ref record_strided(rl_graph *g, rl_ref base, const rl_type *t, const rl_geom *ge) {
@@ -144,13 +142,27 @@ static rl_ref record_leaf(rl_graph *g, int op, const rl_tensor *real, rl_storage
   graph_geom_of(real, &ge);
   t.weak = 0;
   rl_node n = { .op = (uint16_t)op, .nout = 1, .type = graph_type(g, &t), .geom = graph_geom(g, &ge), .storage = s->id, .aux = aux, .line = g->curloc };
-  rl_ref r = graph_append(g, n, NULL, 0, NULL);
-  if (r >= 0 && g->storage_node[s->id] < 0) g->storage_node[s->id] = r;
-  return r;
+  return graph_append(g, n, NULL, 0, NULL);
 }
 
-static rl_tensor *record_fake(rl_graph *g, rl_ref r) {
-  rl_tensor *t = rl_tensor_with(g->storages[g->nodes[r].storage], graph_node_geom(g, r));
+/* Elements that a storage needs for all the windows known so far. */
+static int64_t record_extent(const rl_graph *g, int32_t id) {
+  int i = graph_input_of_storage(g, id);
+  int64_t n = i >= 0 ? g->input_storage_size[i] : 0;
+  for (rl_ref r = 0; r < g->n; r++)
+    if (g->nodes[r].storage == id) n = RL_MAX(n, graph_geom_last(graph_node_geom(g, r)) + 1);
+  return n;
+}
+
+rl_tensor *graph_fake(rl_graph *g, rl_ref r) {
+  int32_t id = g->nodes[r].storage;
+  const rl_type *ty = rl_node_type(g, r);
+  if (!g->storages[id]) { /* the node was appended by a pass */
+    rl_storage *s = record_storage(g, (rl_dtype)ty->dtype, (rl_device)ty->device, record_extent(g, id), id);
+    if (!s) return NULL;
+    rl_storage_release(s);
+  }
+  rl_tensor *t = rl_tensor_with(g->storages[id], graph_node_geom(g, r));
   if (!t) return NULL;
   t->node = r;
   if (rl_node_type(g, r)->weak) t->flags |= RL_T_WEAK;
@@ -165,7 +177,7 @@ rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real) {
   rl_ref r = record_leaf(g, RL_G_INPUT, real, s, g->ninputs);
   bool ok = r >= 0 && graph_push_input(g, r, s->id, s->size);
   rl_storage_release(s);
-  return ok ? record_fake(g, r) : NULL;
+  return ok ? graph_fake(g, r) : NULL;
 }
 
 static rl_ref record_tensor(rl_graph *g, rl_tensor *real) {
@@ -183,7 +195,7 @@ static rl_ref record_tensor(rl_graph *g, rl_tensor *real) {
 rl_tensor *rl_graph_constant(rl_graph *g, rl_tensor *real) {
   if (rl_is_fake(real)) { rl_error("[graphConstant] the tensor is a fake"); return NULL; }
   rl_ref r = record_tensor(g, real);
-  return r < 0 ? NULL : record_fake(g, r);
+  return r < 0 ? NULL : graph_fake(g, r);
 }
 
 /* A weak number that every run is given; `hint` is its value at capture. */
@@ -200,7 +212,7 @@ rl_tensor *rl_graph_number(rl_graph *g, double hint) {
   rl_storage_release(s);
   if (r < 0 || !GRAPH_PUSH(g->numbers, g->nnumbers, g->capnumbers, r)) return NULL;
   g->nodes[r].aux = g->nnumbers - 1;
-  return record_fake(g, r);
+  return graph_fake(g, r);
 }
 
 static bool record_handle_fits(const rl_graph *g, const rl_tensor *t, const rl_type *ty, const rl_geom *ge, rl_ref r) {
@@ -269,7 +281,7 @@ static bool record_weak(rl_op op, rl_tensor *const *in, int nin) {
 }
 
 static rl_status record_result(rl_graph *g, rl_ref r, rl_tensor **out) {
-  rl_tensor *t = record_fake(g, r);
+  rl_tensor *t = graph_fake(g, r);
   if (!t) return RL_ERR;
   if (!*out) { *out = t; return RL_OK; }
   rl_status s = rl_graph_record_write(*out, t);
