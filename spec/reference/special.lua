@@ -1,0 +1,86 @@
+-- Special functions of the reference in plain Lua, from their series and asymptotic expansions (Abramowitz and Stegun, chapters 6 and 7).
+local special = {}
+
+-- 7.1.5 below 3, the continued fraction 7.1.14 of erfc above.
+local function erfcTail(x)
+   local f = 0
+   for k = 200, 1, -1 do f = k / 2 / (x + f) end
+   return math.exp(-x * x) / math.sqrt(math.pi) / (x + f)
+end
+
+--- Error function.
+function special.erf(x)
+   if x ~= x then return x end
+   local a = math.abs(x)
+   if a > 3 then return (x > 0 and 1 or -1) * (1 - erfcTail(a)) end
+   local sum, term, n = x, x, 0
+   repeat
+      n = n + 1
+      term = -term * x * x / n
+      sum = sum + term / (2 * n + 1)
+   until math.abs(term) < 1e-18 or n > 200
+   return 2 / math.sqrt(math.pi) * sum
+end
+
+--- 1 - erf(x), exact where that cancels.
+function special.erfc(x)
+   return x > 2 and erfcTail(x) or 1 - special.erf(x)
+end
+
+--- Inverse of erf on (-1, 1), by Newton's method.
+function special.erfinv(y)
+   if y == 0 then return 0 end
+   local x = y * 0.886
+   for _ = 1, 60 do
+      x = x - (special.erf(x) - y) / (2 / math.sqrt(math.pi) * math.exp(-x * x))
+   end
+   return x
+end
+
+-- 6.1.41 after lifting the argument above 12.
+local function stirling(x)
+   local inv = 1 / x
+   local i2 = inv * inv
+   return (x - 0.5) * math.log(x) - x + 0.5 * math.log(2 * math.pi)
+      + inv * (1 / 12 - i2 * (1 / 360 - i2 * (1 / 1260 - i2 * (1 / 1680 - i2 * (1 / 1188)))))
+end
+
+--- Logarithm of |gamma(x)|.
+function special.lgamma(x)
+   if x <= 0 then
+      if x == math.floor(x) then return math.huge end
+      return math.log(math.pi / math.abs(math.sin(math.pi * x))) - special.lgamma(1 - x)
+   end
+   local shift = 0
+   while x < 12 do
+      shift = shift + math.log(x)
+      x = x + 1
+   end
+   return stirling(x) - shift
+end
+
+--- Derivative of lgamma (6.3.18 after lifting).
+function special.digamma(x)
+   if x <= 0 and x == math.floor(x) then return 0 / 0 end
+   if x < 0 then return special.digamma(1 - x) - math.pi / math.tan(math.pi * x) end
+   local shift = 0
+   while x < 12 do
+      shift = shift + 1 / x
+      x = x + 1
+   end
+   local i2 = 1 / (x * x)
+   return math.log(x) - 0.5 / x - i2 * (1 / 12 - i2 * (1 / 120 - i2 * (1 / 252 - i2 * (1 / 240 - i2 / 132)))) - shift
+end
+
+--- Second derivative of lgamma (6.4.12 after lifting).
+function special.trigamma(x)
+   local shift = 0
+   while x < 12 do
+      shift = shift + 1 / (x * x)
+      x = x + 1
+   end
+   local i, i2 = 1 / x, 1 / (x * x)
+   return i + i2 / 2 + i * i2 * (1 / 6 - i2 * (1 / 30 - i2 * (1 / 42 - i2 / 30))) + shift
+end
+
+return special
