@@ -6,6 +6,7 @@ exclude_files = { 'build*', '.rocks' }
 unused_args = false
 self = false
 globals = { 'torch' }
+read_globals = { 'nn', 'optim', 'paths', 'sys', 'xlua', 'nngraph' }
 files['spec'] = { std = '+busted', globals = { 'assert' } }
 files['lib/ops.def'] = { std = 'none' }
 -- Loading these modules defines globals with Torch7's names, as it always did.

@@ -61,8 +61,9 @@ for _, title in ipairs(titles) do
    put '|---|---|---|---|---|'
    for _, row in ipairs(rows) do
       if row.kind == title[1] then
-         local text = row.expr and row.kind == 'EW' and (' `%s`'):format(row.expr) or row.formula and (' `%s`'):format(row.formula) or ''
-         put('| `%s` | %s | %s | %s | %s%s |', escape(signature(row)), spelling(row), row.types or 'all', gradient(row), escape(row.doc), escape(text))
+         local text = row.kind == 'EW' and row.expr or row.formula
+         text = escape(row.doc) .. (text and (' `%s`'):format(escape(text)) or '')
+         put('| `%s` | %s | %s | %s | %s |', escape(signature(row)), spelling(row), row.types or 'all', gradient(row), text)
       end
    end
    put ''
