@@ -78,7 +78,8 @@ local function complain(case, what, k, got, want, complaints, factor)
       return
    end
    for i = 1, want.n do
-      if not (math.abs(got[i] - want[i]) <= tolerance * factor * (1 + math.abs(want[i]))) then
+      local error = math.abs(got[i] - want[i])
+      if error ~= error or error > tolerance * factor * (1 + math.abs(want[i])) then
          complaints[#complaints + 1] = ('%s(%s) %s of input %d, element %d: got %.9g, need %.9g'):format(case.row.name, case.label, what, k, i,
             got[i], want[i])
          return

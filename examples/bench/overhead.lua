@@ -13,21 +13,27 @@ local function now()
 end
 
 -- Seconds that `require 'torch'` takes in a fresh interpreter, best of five.
+local child = [[
+package.path, package.cpath = %q, %q
+local ffi = require 'ffi'
+ffi.cdef 'struct T { long s, n; }; int clock_gettime(int, struct T *);'
+local t = ffi.new 'struct T'
+local function now() ffi.C.clock_gettime(1, t) return tonumber(t.s) + tonumber(t.n) * 1e-9 end
+local start = now()
+require 'torch'
+print(now() - start)
+]]
 local function requireSeconds()
-   local best = math.huge
+   local name, best = os.tmpname(), math.huge
+   local file = assert(io.open(name, 'w'))
+   file:write(child:format(package.path, package.cpath))
+   file:close()
    for _ = 1, 5 do
-      local code = ('package.path, package.cpath = %q, %q\nlocal ffi = require "ffi"\nffi.cdef "struct T { long s, n; }; int clock_gettime(int, struct T *);"\n'
-         .. 'local t = ffi.new "struct T"\nlocal function now() ffi.C.clock_gettime(1, t) return tonumber(t.s) + tonumber(t.n) * 1e-9 end\n'
-         .. 'local a = now()\nrequire "torch"\nprint(now() - a)'):format(package.path, package.cpath)
-      local name = os.tmpname()
-      local file = assert(io.open(name, 'w'))
-      file:write(code)
-      file:close()
       local pipe = assert(io.popen('luajit ' .. name))
       best = math.min(best, tonumber((pipe:read '*a')) or math.huge)
       pipe:close()
-      os.remove(name)
    end
+   os.remove(name)
    return best
 end
 
@@ -77,6 +83,8 @@ end
 local checks, call = compiledMicroseconds()
 local result = { add_ns = addNanoseconds(), compiled_mlp_us = checks, compiled_call_us = call,
    require_ms = requireTime * 1e3, library_mb = libraryMB() }
-print(('torch.add, one element   %8.0f ns\ncompiled mlp, call       %8.2f us, of which checks %.2f us\nrequire torch            %8.1f ms\nlibrary                  %8.2f MB')
-   :format(result.add_ns, call, checks, result.require_ms, result.library_mb))
+print(('torch.add, one element %10.0f ns'):format(result.add_ns))
+print(('compiled mlp, call     %10.2f us, of which checks %.2f us'):format(call, checks))
+print(('require torch          %10.1f ms'):format(result.require_ms))
+print(('library                %10.2f MB'):format(result.library_mb))
 if opt.json ~= '' then json.save(opt.json, result) end

@@ -8,7 +8,8 @@ say:set('assertion.compiles.negative', 'Expected another compilation than:\n%s')
 local function breaksOf(report)
    local lines = {}
    for _, b in ipairs(report.list or report.reasons or {}) do
-      lines[#lines + 1] = type(b) == 'table' and ('  break: %s (%s)'):format(b.reason or b.sentence or b.id, b.where or b.loc or '?') or '  break: ' .. tostring(b)
+      local text = type(b) == 'table' and ('%s (%s)'):format(b.reason or b.sentence or b.id, b.where or b.loc or '?') or tostring(b)
+      lines[#lines + 1] = '  break: ' .. text
    end
    return lines
 end

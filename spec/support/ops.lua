@@ -230,9 +230,9 @@ ops.family = families
 
 --- Calls a row raw: inputs, then attributes.
 function ops.call(case, inputs)
-   local args, n = {}, 0
+   local args, n = {}, 1
    if case.variadic then
-      args[1], n = inputs, 1
+      args[1] = inputs
    else
       for k = 1, case.row.nin do args[k] = inputs[k] or nil end
       n = case.row.nin
@@ -288,7 +288,7 @@ local function differs(got, want, dtype, tolerance)
    for i = 1, want.n do
       local w = ops.store(want[i], dtype)
       if k.most and math.abs(w) > k.most * 1.0003 and w == w then w = w > 0 and math.huge or -math.huge end
-      if not near(got[i], w, k.int and (tolerance > 1 and 0 or 0) or tolerance * k.eps) then
+      if not near(got[i], w, k.int and 0 or tolerance * k.eps) then
          return ('element %d; got %.9g, need %.9g'):format(i, got[i], w)
       end
    end
