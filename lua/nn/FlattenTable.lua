@@ -1,0 +1,42 @@
+-- FlattenTable: nested tables of tensors as one flat table, in order.
+
+local FlattenTable = torch.class('nn.FlattenTable', 'nn.Module')
+
+function FlattenTable:__init()
+   nn.Module.__init(self)
+   self.output = {}
+   self.gradInput = {}
+end
+
+local function flatten(x, list)
+   if type(x) == 'table' then
+      for i = 1, #x do flatten(x[i], list) end
+   else
+      list[#list + 1] = x
+   end
+   return list
+end
+
+-- The gradients list, from position i on, in the shape of x; and the next position.
+local function unflatten(x, list, i)
+   if type(x) ~= 'table' then return list[i], i + 1 end
+   local r = {}
+   for k = 1, #x do r[k], i = unflatten(x[k], list, i) end
+   return r, i
+end
+
+function FlattenTable:updateOutput(input)
+   assert(type(input) == 'table', 'input must be a table')
+   self.output = flatten(input, {})
+   return self.output
+end
+
+function FlattenTable:updateGradInput(input, gradOutput)
+   self.gradInput = unflatten(input, gradOutput, 1)
+   return self.gradInput
+end
+
+function FlattenTable:clearState()
+   self.output, self.gradInput = {}, {}
+   return self
+end

@@ -1,0 +1,7 @@
+-- Log: the natural logarithm.
+
+local Log = torch.class('nn.Log', 'nn.Module')
+
+function Log:compute(input)
+   return torch.log(input)
+end
