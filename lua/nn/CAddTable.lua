@@ -1,5 +1,6 @@
 -- CAddTable: the sum of the tensors in a table.
 
+local tape = require 'nn.tape'
 local CAddTable = torch.class('nn.CAddTable', 'nn.Module')
 
 --- With ip the first input may be overwritten by the sum (memory is planned by the compiler; eager ignores it).
@@ -8,6 +9,8 @@ function CAddTable:__init(ip)
    self.inplace = ip
    self.gradInput = {}
 end
+
+CAddTable.updateOutput = tape.plain
 
 function CAddTable:compute(input)
    local sum = input[1]

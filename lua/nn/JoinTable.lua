@@ -1,5 +1,6 @@
 -- JoinTable: joins the tensors of a table along a dimension.
 
+local tape = require 'nn.tape'
 local JoinTable = torch.class('nn.JoinTable', 'nn.Module')
 
 --- dimension counts without the batch dimension when nInputDims (the dimensions of one sample) is given; negative: from the end.
@@ -20,6 +21,8 @@ function JoinTable:_getPositiveDimension(input)
    end
    return dimension
 end
+
+JoinTable.updateOutput = tape.plain
 
 function JoinTable:compute(input)
    return torch.cat(input, self:_getPositiveDimension(input))

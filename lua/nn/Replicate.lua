@@ -1,5 +1,7 @@
 -- Replicate: repeats the input along a new dimension, without copying.
 
+local op = require('relume.core').op
+local unsqueeze, expand = op.unsqueeze, op.expand
 local Replicate = torch.class('nn.Replicate', 'nn.Module')
 
 --- nf times along new dimension dim (default 1); ndim: the dimensions of one sample, which allows batches.
@@ -14,11 +16,8 @@ end
 function Replicate:compute(input)
    local at = self.dim or 1
    if self.ndim and input:dim() > self.ndim then at = at + input:dim() - self.ndim end
-   local single, sizes = {}, {}
-   for i = 1, input:dim() do
-      local k = i < at and i or i + 1
-      single[k], sizes[k] = input:size(i), input:size(i)
-   end
-   single[at], sizes[at] = 1, self.nfeatures
-   return input:contiguous():view(unpack(single)):expand(unpack(sizes))
+   local sizes = {}
+   for i = 1, input:dim() do sizes[i < at and i or i + 1] = input:size(i) end
+   sizes[at] = self.nfeatures
+   return expand(unsqueeze(input, at - 1), sizes)
 end

@@ -1,7 +1,8 @@
 -- SoftSign: x / (1 + |x|).
 
+local softsign = require('relume.core').op.softsign
 local SoftSign = torch.class('nn.SoftSign', 'nn.Module')
 
 function SoftSign:compute(input)
-   return torch.cdiv(input, torch.abs(input) + 1)
+   return softsign(input)
 end

@@ -1,5 +1,6 @@
 -- Unsqueeze: puts in a dimension of size 1.
 
+local unsqueeze = require('relume.core').op.unsqueeze
 local Unsqueeze = torch.class('nn.Unsqueeze', 'nn.Module')
 
 --- pos: where, from 1; numInputDims: the dimensions of one sample, which allows batches.
@@ -22,11 +23,7 @@ end
 
 function Unsqueeze:compute(input)
    local pos = self:_getActualPosition(input)
-   local sizes = {}
-   for i = 1, pos - 1 do sizes[i] = input:size(i) end
-   sizes[pos] = 1
-   for i = pos, input:dim() do sizes[i + 1] = input:size(i) end
-   return input:contiguous():view(unpack(sizes))
+   return unsqueeze(input, pos - 1)
 end
 
 function Unsqueeze:__tostring__()

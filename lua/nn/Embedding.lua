@@ -1,0 +1,3 @@
+-- Embedding: another name for LookupTable.
+
+torch.class('nn.Embedding', 'nn.LookupTable')

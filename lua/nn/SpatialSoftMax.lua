@@ -1,0 +1,3 @@
+-- SpatialSoftMax: SoftMax over the planes of an image.
+
+torch.class('nn.SpatialSoftMax', 'nn.SoftMax')
