@@ -42,7 +42,7 @@ RL_API void rl_mem_release_cache(void);
 /* Settings: rows of lib/env.def, read once at first use. */
 #define RL_ENV(id, name, kind, def, doc) RL_ENV_##id,
 typedef enum rl_env_id {
-#include "env.def"
+#include "../env.def"
   RL_ENV_COUNT
 } rl_env_id;
 #undef RL_ENV

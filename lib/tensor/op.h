@@ -35,8 +35,11 @@ typedef struct rl_meta { uint8_t dtype, device; int ndim; int64_t size[RL_MAXDIM
 
 typedef rl_status (*rl_shape_fn)(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out);
 typedef rl_status (*rl_view_fn)(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_geom *out);
-/* Kernels: inputs and outputs are real, shapes checked, outputs allocated. An output may be the same tensor as an input only
- * for EW rows (dispatch makes a temporary for every other overlap). */
+/* Kernels: inputs and outputs are real, shapes checked, outputs allocated (contiguous, unless the caller's own). An output may be the
+ * same tensor as an input only for EW rows (dispatch makes a temporary for every other overlap).
+ * EW: every input has the output's shape already (stride 0 where it was broadcast) and its row's dtype: weak numbers arrive converted.
+ * RED: dims is never empty; they are sorted; the output has the reduced shape (keepdim or not), contiguous.
+ * PRIM, COMP: any strides; absent optional inputs are NULL. Random rows draw at rl_generator_default()->counter; dispatch advances it. */
 typedef rl_status (*rl_kernel_fn)(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out);
 /* Formulas return new references in out[]. Written by the generator from the row's text; they call rl_call. */
 typedef rl_status (*rl_formula_fn)(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out);
@@ -53,9 +56,11 @@ typedef struct rl_op_info {
   const rl_attr_info *attrs;
   uint8_t kind, nin, nmin, nout, nattrs; /* nin inputs, the first nmin required; nin == 255: variadic */
   uint8_t dtypes;                 /* 0 all, 1 float only, 2 integer only */
-  uint8_t out_dtype;              /* 0 as input 0, else 1 + rl_dtype (byte for comparisons, long for indices) */
+  uint8_t in_dtypes[RL_MAXIN];    /* by input: 0 the op's dtype (that of the first such input), 1 + rl_dtype, 255 any */
+  uint8_t out_dtype;              /* 0 the op's dtype, 1 + rl_dtype (byte for comparisons, long for indices), 255 the `dtype` attribute */
   uint32_t flags;                 /* RL_OPF_* */
-  uint32_t save_in, save_out;     /* what the gradient reads: bits by input / output */
+  uint32_t save_in, save_out;     /* whose values the gradient reads: bits by input / output (of the others it gets shape and dtype only) */
+  uint32_t save_grad;             /* which output gradients it reads: the tape passes zeros for those that did not come */
   rl_shape_fn shape;
   rl_view_fn view;
   rl_kernel_fn kernel[RL_NDEVICE];
@@ -77,4 +82,12 @@ RL_API rl_status rl_infer(rl_op op, rl_tensor *const *in, int nin, const rl_attr
  * place (its version rises, its tape history is replaced, views of it follow). a may be NULL when the row has no attributes. */
 RL_API rl_status rl_call(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out);
 RL_API void rl_attrs_default(rl_op op, rl_attrs *a);
+/* Runs a composite's formula, whatever kernels there are (decompose does, on fakes). */
+RL_API rl_status rl_expand(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out);
+/* dst takes src's elements: converts the dtype, reads in order when only the element counts agree, broadcasts. Recorded and taped. */
+RL_API rl_status rl_copy(rl_tensor *dst, rl_tensor *src);
+RL_API rl_status rl_fill(rl_tensor *dst, double v);
+RL_API rl_status rl_contiguous(rl_tensor *x, rl_tensor **out); /* x itself when it is contiguous, else a copy */
+/* x with other sizes: a view where its strides allow, else of a copy. One size may be -1. */
+RL_API rl_status rl_reshape(rl_tensor *x, int ndim, const int64_t *size, rl_tensor **out);
 #endif
