@@ -5,7 +5,7 @@ local M = {}
 local attrKind = { int = 'i', dim = 'i', bool = 'b', float = 'f', dtype = 'd', ints = 'l', dims = 'l' }
 local inputTypes = { same = true, any = true, byte = true, long = true, float = true, double = true }
 local fields = {}
-for f in ('args attrs outs types out shape view kernel formula grad cgrad save prim lua smooth domain doc init commutes random'):gmatch('%S+') do
+for f in ('args attrs outs types out shape view kernel formula grad prim lua smooth domain doc init commutes random'):gmatch('%S+') do
    fields[f] = true
 end
 
@@ -73,7 +73,7 @@ local function checkRow(row)
    if row.kind == 'COMP' and not row.formula then fail(row, 'no formula') end
    if row.kind == 'PRIM' and not row.shape then fail(row, 'no shape rule') end
    if row.kind == 'RAND' then row.shape = row.shape or 'random' end
-   if row.kind ~= 'COMP' and row.grad == nil and not row.cgrad then fail(row, 'no gradient (write grad = false)') end
+   if row.kind ~= 'COMP' and row.grad == nil then fail(row, 'no gradient: say grad = false') end
 end
 
 local function newRow(kind, name, entry)
