@@ -40,6 +40,19 @@ rl_ref graph_emit_window(rl_graph *g, rl_ref x, const rl_geom *ge) {
   return build_view(g, RL_OP_AS_STRIDED, x, &a, &t, ge);
 }
 
+rl_ref graph_emit_broadcast(rl_graph *g, rl_ref x, const rl_geom *ge) {
+  rl_attrs a;
+  rl_type t = *rl_node_type(g, x);
+  t.weak = 0;
+  t.ndim = (uint8_t)ge->ndim;
+  memset(t.size, 0, sizeof t.size);
+  memcpy(t.size, ge->size, sizeof(int64_t) * ge->ndim);
+  rl_attrs_default(RL_OP_EXPAND, &a);
+  a.nlist[0] = ge->ndim;
+  memcpy(a.list[0], ge->size, sizeof(int64_t) * ge->ndim);
+  return build_view(g, RL_OP_EXPAND, x, &a, &t, ge);
+}
+
 rl_ref graph_emit_copy(rl_graph *g, rl_ref x) {
   if (x < 0) return -1;
   rl_type t = *rl_node_type(g, x);

@@ -58,6 +58,10 @@ rl_ref graph_emit_window(rl_graph *g, rl_ref x, const rl_geom *ge);             
 rl_ref graph_emit_copy(rl_graph *g, rl_ref x);                                   /* dense copy in fresh storage */
 rl_ref graph_emit_dense(rl_graph *g, rl_ref x);                                  /* x, or a dense copy */
 rl_ref graph_emit_scatter(rl_graph *g, rl_ref base, rl_ref v, const rl_geom *w); /* w relative to the dense base */
+rl_ref graph_emit_const(rl_graph *g, rl_dtype dt, rl_device dev, double f, int64_t i); /* typed constant of rank 0 */
+rl_ref graph_emit_cast(rl_graph *g, rl_ref x, rl_dtype dt);
+rl_ref graph_emit_expand(rl_graph *g, rl_ref x, int ndim, const int64_t *size);
+rl_ref graph_emit_broadcast(rl_graph *g, rl_ref x, const rl_geom *ge); /* expand with a geometry already known */
 /* Copies node r of `old`, its leaf tables and projections, with map[] giving the inputs; map[r ..] is set. Inputs keep storage sharing
  * through sid[] (old storage id -> new, -1 at first). */
 bool graph_copy_node(rl_graph *g, const rl_graph *old, rl_ref r, rl_ref *map, int32_t *sid);
