@@ -50,7 +50,7 @@ static rl_status dec_formula(dec *d, const rl_node *n, rl_tensor **in, rl_tensor
     rl_ref i = d->old->refs[n->in + k];
     if (i >= 0 && !(in[k] = graph_fake(d->g, d->map[i]))) return RL_ERR;
   }
-  return rl_ops[n->op].formula(in, n->nin, a, out);
+  return rl_expand((rl_op)n->op, in, n->nin, a, out);
 }
 
 static bool dec_expand(dec *d, rl_ref r) {
@@ -111,7 +111,7 @@ rl_ref graph_emit_cast(rl_graph *g, rl_ref x, rl_dtype dt) {
   return graph_emit(g, RL_OP_CAST, &t, &x, 1, &a);
 }
 
-/* x as dtype dt: numbers known at capture become typed constants, truncated as a cast would for integers. */
+/* x as dtype dt: numbers known at capture become typed constants (those that need a kernel's rounding stay casts, which fold computes). */
 static rl_ref dec_typed(rl_graph *g, rl_ref x, rl_dtype dt, rl_device dev) {
   const rl_node *n = &g->nodes[x];
   const rl_type *t = rl_node_type(g, x);
@@ -119,11 +119,11 @@ static rl_ref dec_typed(rl_graph *g, rl_ref x, rl_dtype dt, rl_device dev) {
     bool wide = t->dtype == RL_I64;
     int64_t i = graph_node_attrs(g, x)->v[0].i;
     double f = wide ? (double)i : graph_node_attrs(g, x)->v[0].f;
-    if (rl_dtypes[dt].is_float) return graph_emit_const(g, dt, dev, f, 0);
+    if (dt == RL_F64) return graph_emit_const(g, dt, dev, f, 0);
+    if (dt == RL_F32) return graph_emit_const(g, dt, dev, (double)(wide ? (float)i : (float)f), 0);
     if (wide && dt == RL_I64) return graph_emit_const(g, dt, dev, 0, i);
-    if (!wide && dt == RL_I64 && f >= -9e18 && f <= 9e18) return graph_emit_const(g, dt, dev, 0, (int64_t)f);
   }
-  return t->dtype == dt ? x : graph_emit_cast(g, x, dt);
+  return t->dtype == dt && !t->weak ? x : graph_emit_cast(g, x, dt);
 }
 
 /* x broadcast to `size`: new leading dimensions, then size-1 dimensions repeated. */
@@ -142,12 +142,12 @@ rl_ref graph_emit_expand(rl_graph *g, rl_ref x, int ndim, const int64_t *size) {
   return graph_emit_broadcast(g, x, &ge);
 }
 
-/* Dtype in which an elementwise op computes: that of its first input that is no Lua number (not `where`'s condition). */
-static rl_dtype dec_compute_dtype(const rl_graph *g, const rl_node *n, const rl_ref *in, int nin) {
-  int first = n->op == RL_OP_WHERE;
+/* Dtype in which an elementwise op computes: that of its first input that is no Lua number and takes the op's dtype. */
+static rl_dtype dec_compute_dtype(const rl_graph *g, int op, const rl_ref *in, int nin) {
+  const uint8_t *want = rl_ops[op].in_dtypes;
   rl_dtype dt = RL_I64;
-  for (int k = first; k < nin; k++) if (in[k] >= 0 && !rl_node_type(g, in[k])->weak) return (rl_dtype)rl_node_type(g, in[k])->dtype;
-  for (int k = first; k < nin; k++) if (in[k] >= 0 && rl_node_type(g, in[k])->dtype != RL_I64) dt = RL_F64;
+  for (int k = 0; k < nin; k++) if (in[k] >= 0 && !want[k] && !rl_node_type(g, in[k])->weak) return (rl_dtype)rl_node_type(g, in[k])->dtype;
+  for (int k = 0; k < nin; k++) if (in[k] >= 0 && !want[k] && rl_node_type(g, in[k])->dtype != RL_I64) dt = RL_F64;
   return dt;
 }
 
@@ -156,11 +156,12 @@ static bool dec_explicit(dec *d, rl_ref r) {
   const rl_type *t = rl_node_type(d->old, r);
   rl_ref in[RL_MAXIN];
   for (int k = 0; k < n->nin; k++) in[k] = d->old->refs[n->in + k] < 0 ? -1 : d->map[d->old->refs[n->in + k]];
-  rl_dtype dt = dec_compute_dtype(d->g, n, in, n->nin);
+  const uint8_t *want = rl_ops[n->op].in_dtypes;
+  rl_dtype dt = dec_compute_dtype(d->g, n->op, in, n->nin);
   d->g->curloc = n->line ? graph_loc(d->g, d->old->locs[n->line]) : 0;
   for (int k = 0; k < n->nin; k++) {
     if (in[k] < 0) continue;
-    if (n->op != RL_OP_CAST && !(n->op == RL_OP_WHERE && k == 0)) in[k] = dec_typed(d->g, in[k], dt, (rl_device)t->device);
+    if (n->op != RL_OP_CAST && want[k] != 255) in[k] = dec_typed(d->g, in[k], want[k] ? (rl_dtype)(want[k] - 1) : dt, (rl_device)t->device);
     in[k] = graph_emit_expand(d->g, in[k], t->ndim, t->size);
     if (in[k] < 0) return false;
   }
@@ -187,7 +188,8 @@ static bool dec_numbers(dec *d, rl_ref r) {
     rl_ref i = d->old->refs[n->in + k];
     if (i < 0) continue;
     keep[k] = d->map[i];
-    if (rl_node_type(d->g, d->map[i])->weak) ok = (d->map[i] = dec_typed(d->g, d->map[i], dt, dev)) >= 0;
+    int want = rl_ops[n->op].nin == 255 ? 0 : rl_ops[n->op].in_dtypes[k];
+    if (want != 255 && rl_node_type(d->g, d->map[i])->weak) ok = (d->map[i] = dec_typed(d->g, d->map[i], want ? (rl_dtype)(want - 1) : dt, dev)) >= 0;
   }
   ok = ok && graph_copy_node(d->g, d->old, r, d->map, d->sid);
   for (int k = n->nin - 1; keep && k >= 0; k--) if (keep[k] >= 0) d->map[d->old->refs[n->in + k]] = keep[k];

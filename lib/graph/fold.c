@@ -183,6 +183,8 @@ static rl_ref fold_other(fold *f, rl_ref r, rl_ref *in) {
   if (n->op == RL_G_CAST && f->old->types[n->type].dtype == rl_node_type(f->g, in[0])->dtype)
     return graph_geom_dense(graph_node_geom(f->g, in[0])) ? in[0] : fold_copy(f, in[0]);
   for (int k = 0; k < n->nin; k++) in[k] = fold_original(f->g, in[k]);
+  if (n->op == RL_OP_RESHAPE) return fold_reshape(f, in[0], a);
+  if (n->op == RL_OP_FULL) return fold_full(f, r);
   if (n->op == RL_G_SCATTER_WINDOW) return fold_scatter(f, in, a);
   if (n->op == RL_OP_CAT) return fold_cat(f, r, in);
   if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_EW) return fold_elementwise(f, r, in);

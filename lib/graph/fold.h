@@ -31,6 +31,8 @@ rl_ref fold_cat_emit(fold *f, const rl_ref *in, int n, const rl_type *t, const r
 /* Rules (fold_view.c, fold_ew.c): the value of the node on folded inputs, FOLD_KEEP, or -1 with a message. */
 rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a);
 rl_ref fold_window(fold *f, rl_ref x, const rl_geom *ge); /* ge absolute in x's storage */
+rl_ref fold_reshape(fold *f, rl_ref x, const rl_attrs *a);
+rl_ref fold_full(fold *f, rl_ref r);
 rl_ref fold_scatter(fold *f, const rl_ref *in, const rl_attrs *a);
 rl_ref fold_cat(fold *f, rl_ref r, rl_ref *in);
 rl_ref fold_elementwise(fold *f, rl_ref r, const rl_ref *in);

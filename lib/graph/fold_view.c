@@ -44,10 +44,10 @@ static rl_ref window_of_cat(fold *f, rl_ref c, const rl_geom *ge) {
 
 static rl_ref emit_reshape(fold *f, rl_ref x, const rl_geom *ge) {
   rl_attrs a;
-  rl_attrs_default(RL_OP_RESHAPE, &a);
+  rl_attrs_default(RL_OP_VIEW, &a);
   a.nlist[0] = ge->ndim;
   memcpy(a.list[0], ge->size, sizeof(int64_t) * ge->ndim);
-  return fold_view(f, RL_OP_RESHAPE, x, &a);
+  return fold_view(f, RL_OP_VIEW, x, &a);
 }
 
 static bool same_numel(const rl_geom *a, const rl_geom *b) {
@@ -102,6 +102,14 @@ rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a) {
   const rl_geom *rg = graph_node_geom(f->g, root);
   if (root != x && graph_geom_dense(rg) && graph_geom_dense(&ge) && rg->offset == ge.offset && same_numel(rg, &ge)) return emit_reshape(f, root, &ge);
   return fold_view(f, op, x, a);
+}
+
+/* reshape is a copy: a view where the layout allows one (outputs that must not alias are seen to at the end). */
+rl_ref fold_reshape(fold *f, rl_ref x, const rl_attrs *a) {
+  rl_type t;
+  rl_geom ge;
+  if (graph_view_geom(RL_OP_VIEW, rl_node_type(f->g, x), graph_node_geom(f->g, x), a, &t, &ge) != RL_OK) return FOLD_KEEP;
+  return fold_view_node(f, RL_OP_VIEW, x, a);
 }
 
 static bool covers(const rl_geom *w, int64_t n) { return graph_geom_dense(w) && w->offset == 0 && graph_geom_last(w) == n - 1; }

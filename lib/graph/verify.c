@@ -108,12 +108,16 @@ static rl_status verify_prim(const rl_graph *g, rl_ref r) {
   if (n->op >= RL_NOP) return RL_OK;
   if (rl_ops[n->op].kind == RL_K_COMP && !(rl_ops[n->op].flags & RL_OPF_PRIM)) BAD(g, r, "not a primitive");
   if (rl_ops[n->op].kind != RL_K_EW) return RL_OK;
-  int first = n->op == RL_OP_WHERE; /* its condition is Byte */
+  rl_dtype dt = RL_NDTYPE;
   for (int k = 0; k < n->nin; k++) {
-    const rl_type *t = rl_node_type(g, g->refs[n->in + k]), *u = rl_node_type(g, g->refs[n->in + (k < first ? k : first)]);
+    const rl_type *t = rl_node_type(g, g->refs[n->in + k]);
+    int want = rl_ops[n->op].in_dtypes[k];
     if (t->ndim != rl_node_type(g, r)->ndim || memcmp(t->size, rl_node_type(g, r)->size, sizeof(int64_t) * t->ndim))
       BAD(g, r, "input %d broadcasts in a primitive graph", k);
-    if (t->dtype != u->dtype) BAD(g, r, "inputs of several dtypes in a primitive graph; got %s, need %s", rl_dtypes[t->dtype].name, rl_dtypes[u->dtype].name);
+    if (want == 255) continue;
+    if (want) { if (t->dtype != want - 1) BAD(g, r, "input %d has another dtype; got %s, need %s", k, rl_dtypes[t->dtype].name, rl_dtypes[want - 1].name); }
+    else if (dt == RL_NDTYPE) dt = (rl_dtype)t->dtype;
+    else if (t->dtype != dt) BAD(g, r, "inputs of several dtypes in a primitive graph; got %s, need %s", rl_dtypes[t->dtype].name, rl_dtypes[dt].name);
   }
   return RL_OK;
 }
