@@ -32,20 +32,23 @@ function ref.amin(v)
    return m
 end
 
-function ref.all(v)
-   for i = 1, #v do
-      if v[i] == 0 then return 0 end
+function ref.argmax(v)
+   local best = 1
+   for i = 2, #v do
+      if v[i] > v[best] then best = i end
    end
-   return 1
+   return best - 1
 end
 
-function ref.any(v)
-   for i = 1, #v do
-      if v[i] ~= 0 then return 1 end
+function ref.argmin(v)
+   local best = 1
+   for i = 2, #v do
+      if v[i] < v[best] then best = i end
    end
-   return 0
+   return best - 1
 end
-ref.needsElements.amax, ref.needsElements.amin = true, true
+
+for name in ('amax amin argmax argmin'):gmatch '%a+' do ref.needsElements[name] = true end
 
 local function inside(list, d)
    for _, v in ipairs(list) do

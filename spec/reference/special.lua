@@ -27,16 +27,6 @@ function special.erfc(x)
    return x > 2 and erfcTail(x) or 1 - special.erf(x)
 end
 
---- Inverse of erf on (-1, 1), by Newton's method.
-function special.erfinv(y)
-   if y == 0 then return 0 end
-   local x = y * 0.886
-   for _ = 1, 60 do
-      x = x - (special.erf(x) - y) / (2 / math.sqrt(math.pi) * math.exp(-x * x))
-   end
-   return x
-end
-
 -- 6.1.41 after lifting the argument above 12.
 local function stirling(x)
    local inv = 1 / x
@@ -57,30 +47,6 @@ function special.lgamma(x)
       x = x + 1
    end
    return stirling(x) - shift
-end
-
---- Derivative of lgamma (6.3.18 after lifting).
-function special.digamma(x)
-   if x <= 0 and x == math.floor(x) then return 0 / 0 end
-   if x < 0 then return special.digamma(1 - x) - math.pi / math.tan(math.pi * x) end
-   local shift = 0
-   while x < 12 do
-      shift = shift + 1 / x
-      x = x + 1
-   end
-   local i2 = 1 / (x * x)
-   return math.log(x) - 0.5 / x - i2 * (1 / 12 - i2 * (1 / 120 - i2 * (1 / 252 - i2 * (1 / 240 - i2 / 132)))) - shift
-end
-
---- Second derivative of lgamma (6.4.12 after lifting).
-function special.trigamma(x)
-   local shift = 0
-   while x < 12 do
-      shift = shift + 1 / (x * x)
-      x = x + 1
-   end
-   local i, i2 = 1 / x, 1 / (x * x)
-   return i + i2 / 2 + i * i2 * (1 / 6 - i2 * (1 / 30 - i2 * (1 / 42 - i2 / 30))) + shift
 end
 
 return special
