@@ -1,5 +1,5 @@
 std = 'luajit'
-max_line_length = 150
+max_line_length = 160
 codes = true
 exclude_files = { 'build*', '.rocks' }
 -- Arguments keep the names of the interface they serve; method definitions need not use self.

@@ -47,7 +47,8 @@ end
 function ref.neg(x) return -x end
 function ref.abs(x) return abs(x) end
 function ref.sign(x) return x > 0 and 1 or x < 0 and -1 or 0 end
-ref.exp, ref.log, ref.sqrt, ref.floor, ref.ceil, ref.trunc = exp, log, sqrt, floor, math.ceil, trunc
+ref.exp, ref.sqrt, ref.floor, ref.ceil, ref.trunc = exp, sqrt, floor, math.ceil, trunc
+function ref.log(x) return log(x) end
 function ref.exp2(x) return 2 ^ x end
 function ref.log2(x) return log(x) / log(2) end
 function ref.log10(x) return log(x) / log(10) end
@@ -109,7 +110,9 @@ function ref.eq(x, y) return flag(x == y) end
 function ref.ne(x, y) return flag(x ~= y) end
 ref.logical_and = function(x, y) return flag(x ~= 0 and y ~= 0) end
 ref.logical_or = function(x, y) return flag(x ~= 0 or y ~= 0) end
-ref.bitand, ref.bitor, ref.bitxor = bit.band, bit.bor, bit.bxor
+function ref.bitand(x, y) return bit.band(x, y) end
+function ref.bitor(x, y) return bit.bor(x, y) end
+function ref.bitxor(x, y) return bit.bxor(x, y) end
 function ref.lshift(x, y) return x * 2 ^ y end
 function ref.rshift(x, y, _, _, _, info) return info.int and floor(x / 2 ^ y) or x / 2 ^ y end
 

@@ -123,12 +123,8 @@ end
 local scalarRef = require 'reference.elementwise'
 local foldRef = require 'reference.reduce'
 local families = {}
-for _, family in ipairs { 'views', 'matrix', 'conv', 'norm', 'loss', 'index', 'scan', 'random' } do
-   local ok, list = pcall(require, 'reference.' .. family)
-   if not ok and not tostring(list):find('not found', 1, true) then error(list) end
-   if ok then
-      for name, entry in pairs(list) do families[name] = entry end
-   end
+for _, family in ipairs { 'views', 'stats', 'matrix', 'conv', 'norm', 'loss', 'index' } do
+   for name, entry in pairs(require('reference.' .. family)) do families[name] = entry end
 end
 
 local function scalarCases(row, list)
@@ -202,7 +198,7 @@ local function familyCases(row, list)
             case.variadic = row.variadic
             local want = entry.ref(case.arrays, case.named, case)
             case.want = want.size and { want } or want
-            case.tolerance = entry.tolerance
+            case.tolerance, case.dynamic = entry.tolerance, entry.dynamic
             list[#list + 1] = case
          end
       end
