@@ -134,20 +134,27 @@ static rl_status interp_nodes(interp *p) {
 }
 
 /* Values of updates are those before any update: what lies in an input's memory is copied first. */
-static rl_status interp_updates(interp *p) {
+static rl_status interp_update_values(interp *p, rl_tensor **value) {
   const rl_graph *g = p->g;
   for (int32_t i = 0; i < g->nupdates; i++) {
-    rl_tensor **v = &p->v[g->updates[i].value], *copy = NULL;
+    rl_tensor *v = p->v[g->updates[i].value];
     bool shared = false;
-    for (int32_t k = 0; k < g->ninputs; k++) shared |= p->in[k] && p->in[k]->storage == (*v)->storage;
-    for (int32_t k = 0; k < g->noutputs; k++) if (g->outputs[k] == g->updates[i].value) shared = false; /* an output stays a view */
-    if (!shared) continue;
-    RL_TRY(interp_cast(*v, (rl_dtype)(*v)->dtype, &copy));
-    rl_tensor_release(*v);
-    *v = copy;
+    for (int32_t k = 0; k < g->ninputs; k++) shared |= p->in[k]->storage == v->storage;
+    if (shared) RL_TRY(interp_cast(v, (rl_dtype)v->dtype, &value[i]));
+    else value[i] = rl_tensor_retain(v);
   }
-  for (int32_t i = 0; i < g->nupdates; i++) RL_TRY(rl_copy(p->v[g->updates[i].input], p->v[g->updates[i].value]));
   return RL_OK;
+}
+
+static rl_status interp_updates(interp *p) {
+  const rl_graph *g = p->g;
+  rl_tensor **value = calloc((size_t)g->nupdates + 1, sizeof *value);
+  if (!value) return rl_error_status(RL_OOM, "[graphRun] out of memory");
+  rl_status s = interp_update_values(p, value);
+  for (int32_t i = 0; s == RL_OK && i < g->nupdates; i++) s = rl_copy(p->v[g->updates[i].input], value[i]);
+  for (int32_t i = 0; i < g->nupdates; i++) if (value[i]) rl_tensor_release(value[i]);
+  free(value);
+  return s;
 }
 
 static rl_status interp_outputs(interp *p, rl_tensor **out) {
