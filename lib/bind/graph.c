@@ -1,0 +1,306 @@
+/* Graphs in Lua: recording, passes, text, interpreter, and nodes as tables for backends written in Lua.
+ * Node references count from 0, as in the text. */
+#include "graph.h"
+#include <stdlib.h>
+#include <string.h>
+
+rl_graph *bind_graph(lua_State *L, int i) { return *(rl_graph **)luaL_checkudata(L, i, BIND_GRAPH); }
+
+int bind_push_graph(lua_State *L, rl_graph *g) {
+  if (!g) return bind_raise(L, RL_ERR);
+  rl_graph **box = (rl_graph **)lua_newuserdata(L, sizeof *box);
+  *box = g;
+  luaL_getmetatable(L, BIND_GRAPH);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+static int graph_gc(lua_State *L) {
+  rl_graph **box = (rl_graph **)lua_touserdata(L, 1);
+  rl_graph_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* ---- recording ---- */
+
+/* C.graphBegin() -> graph that records this thread's ops on its fakes until stop. */
+static int graph_begin(lua_State *L) {
+  bind_push_graph(L, rl_graph_new());
+  BIND_TRY(L, rl_graph_begin(bind_graph(L, -1)));
+  return 1;
+}
+
+/* g:input(tensor) -> fake with the tensor's geometry. */
+static int graph_input(lua_State *L) { return bind_push_tensor(L, rl_graph_input(bind_graph(L, 1), bind_tensor(L, 2))); }
+
+/* g:number(hint) -> fake number of rank 0 that every run is given. */
+static int graph_number(lua_State *L) { return bind_push_tensor(L, rl_graph_number(bind_graph(L, 1), luaL_optnumber(L, 2, 0))); }
+
+/* g:constant(tensor) -> fake of a tensor that the graph keeps. */
+static int graph_constant(lua_State *L) { return bind_push_tensor(L, rl_graph_constant(bind_graph(L, 1), bind_tensor(L, 2))); }
+
+/* g:loc('file.lua:12'): source position of the nodes that follow. */
+static int graph_set_loc(lua_State *L) {
+  rl_graph_loc(bind_graph(L, 1), luaL_optstring(L, 2, ""));
+  return 0;
+}
+
+/* g:output(fake). */
+static int graph_output(lua_State *L) {
+  BIND_TRY(L, rl_graph_output(bind_graph(L, 1), bind_tensor(L, 2)));
+  return 0;
+}
+
+/* g:stop(): recording is off; a second call does nothing. */
+static int graph_stop(lua_State *L) {
+  rl_graph_end(bind_graph(L, 1));
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* ---- text and checks ---- */
+
+static int graph_print(lua_State *L) {
+  char *text = rl_graph_print(bind_graph(L, 1));
+  if (!text) return bind_raise(L, RL_OOM);
+  lua_pushstring(L, text);
+  free(text);
+  return 1;
+}
+
+/* C.graphParse(text) -> graph; an error names line and column. */
+static int graph_parse(lua_State *L) { return bind_push_graph(L, rl_graph_parse(luaL_checkstring(L, 1))); }
+
+/* g:verify() -> true; raises the first broken rule. */
+static int graph_verify(lua_State *L) {
+  BIND_TRY(L, rl_graph_verify(bind_graph(L, 1)));
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int graph_count(lua_State *L) {
+  lua_pushinteger(L, bind_graph(L, 1)->n);
+  return 1;
+}
+
+/* g:ops() -> {name = count}. */
+static int graph_ops(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  lua_newtable(L);
+  for (rl_ref r = 0; r < g->n; r++) {
+    const char *name = rl_node_name(g->nodes[r].op);
+    lua_getfield(L, -1, name);
+    lua_Integer k = lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    lua_pushinteger(L, k + 1);
+    lua_setfield(L, -2, name);
+  }
+  return 1;
+}
+
+/* ---- passes ---- */
+
+/* g:passes() -> the functional primitive graph; g:passes('functionalize' | 'decompose' | 'fold') runs that pass alone. */
+static int graph_passes(lua_State *L) {
+  static const char *const names[] = { "all", "functionalize", "decompose", "fold", NULL };
+  const rl_graph *g = bind_graph(L, 1);
+  switch (luaL_checkoption(L, 2, "all", names)) {
+  case 1: return bind_push_graph(L, rl_pass_functionalize(g));
+  case 2: return bind_push_graph(L, rl_pass_decompose(g));
+  case 3: return bind_push_graph(L, rl_pass_fold(g));
+  default: return bind_push_graph(L, rl_pass_run(g));
+  }
+}
+
+/* g:backward{ref, ...} -> joint graph: the outputs, then the gradients for those nodes; cotangents are new inputs. */
+static int graph_backward(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  int n = (int)lua_objlen(L, 2);
+  rl_ref *wrt = (rl_ref *)lua_newuserdata(L, sizeof *wrt * (size_t)(n + 1));
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, 2, k + 1);
+    wrt[k] = (rl_ref)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+  }
+  return bind_push_graph(L, rl_pass_backward(g, wrt, n));
+}
+
+/* g:partition(outputs, cotangents) -> forward graph (outputs, then saved values), backward graph. */
+static int graph_partition(lua_State *L) {
+  rl_graph *fwd, *bwd;
+  BIND_TRY(L, rl_pass_partition(bind_graph(L, 1), (int)luaL_checkinteger(L, 2), (int)luaL_checkinteger(L, 3), &fwd, &bwd));
+  bind_push_graph(L, fwd);
+  return bind_push_graph(L, bwd) + 1;
+}
+
+/* ---- interpreter ---- */
+
+static void read_run(lua_State *L, const rl_graph *g, rl_tensor **in, double *numbers) {
+  luaL_argcheck(L, (g->ninputs == 0 && lua_isnoneornil(L, 2)) || lua_istable(L, 2), 2, "table of input tensors expected");
+  luaL_argcheck(L, g->nnumbers == 0 || lua_istable(L, 3), 3, "table of numbers expected");
+  for (int32_t k = 0; k < g->ninputs; k++) {
+    lua_rawgeti(L, 2, k + 1);
+    if (!(in[k] = bind_totensor(L, -1))) luaL_error(L, "[graphRun] input %d; got %s, need tensor", k + 1, luaL_typename(L, -1));
+    lua_pop(L, 1);
+  }
+  for (int32_t k = 0; k < g->nnumbers; k++) {
+    lua_rawgeti(L, 3, k + 1);
+    if (!lua_isnumber(L, -1)) luaL_error(L, "[graphRun] number %d; got %s, need number", k + 1, luaL_typename(L, -1));
+    numbers[k] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+}
+
+/* g:run({tensors}, {numbers}) -> outputs, by the interpreter. */
+static int graph_run(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  lua_settop(L, 3);
+  rl_tensor **in = (rl_tensor **)lua_newuserdata(L, sizeof *in * (size_t)(g->ninputs + g->noutputs + 1)), **out = in + g->ninputs;
+  double *numbers = (double *)lua_newuserdata(L, sizeof *numbers * (size_t)(g->nnumbers + 1));
+  read_run(L, g, in, numbers);
+  memset(out, 0, sizeof *out * (size_t)g->noutputs);
+  rl_status s = rl_graph_run(g, in, numbers, out);
+  if (s != RL_OK) {
+    for (int32_t k = 0; k < g->noutputs; k++) if (out[k]) rl_tensor_release(out[k]);
+    return bind_raise(L, s);
+  }
+  luaL_checkstack(L, g->noutputs + 4, "too many outputs");
+  for (int32_t k = 0; k < g->noutputs; k++) bind_push_tensor(L, out[k]);
+  return g->noutputs;
+}
+
+/* ---- nodes as tables ---- */
+
+static void push_ints(lua_State *L, const int64_t *v, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) { lua_pushnumber(L, (lua_Number)v[i]); lua_rawseti(L, -2, i + 1); }
+}
+
+static void push_refs(lua_State *L, const rl_ref *v, int n) {
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    if (v[i] < 0) lua_pushboolean(L, 0); else lua_pushinteger(L, v[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+static void push_attr(lua_State *L, const rl_attr_info *i, const rl_attrs *a) {
+  switch (i->kind) {
+  case 'l': push_ints(L, a->list[i->slot], a->nlist[i->slot]); break;
+  case 'f': lua_pushnumber(L, a->v[i->slot].f); break;
+  case 'b': lua_pushboolean(L, a->v[i->slot].i != 0); break;
+  case 'd': lua_pushstring(L, rl_dtypes[a->v[i->slot].i].name); break;
+  default: lua_pushnumber(L, (lua_Number)a->v[i->slot].i);
+  }
+}
+
+/* Attributes by name; those of a window are sizes, strides, offset. */
+static void push_attrs(lua_State *L, const rl_graph *g, const rl_node *n) {
+  lua_newtable(L);
+  if (n->attrs < 0) return;
+  const rl_attrs *a = &g->attrs[n->attrs];
+  if (n->op == RL_G_SCATTER_WINDOW) {
+    push_ints(L, a->list[0], a->nlist[0]);
+    lua_setfield(L, -2, "sizes");
+    push_ints(L, a->list[1], a->nlist[1]);
+    lua_setfield(L, -2, "strides");
+    lua_pushnumber(L, (lua_Number)a->v[0].i);
+    lua_setfield(L, -2, "offset");
+  }
+  for (int i = 0; n->op < RL_NOP && i < rl_ops[n->op].nattrs; i++) {
+    push_attr(L, &rl_ops[n->op].attrs[i], a);
+    lua_setfield(L, -2, rl_ops[n->op].attrs[i].name);
+  }
+}
+
+static void set_number(lua_State *L, const char *k, lua_Number v) {
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, k);
+}
+
+static void push_leaf(lua_State *L, const rl_graph *g, const rl_node *n) {
+  if (n->op == RL_G_CONST) {
+    const rl_attrs *a = &g->attrs[n->attrs];
+    set_number(L, "value", g->types[n->type].dtype == RL_I64 ? (lua_Number)a->v[0].i : a->v[0].f);
+  }
+  if (n->op == RL_G_INPUT || n->op == RL_G_NUMBER) set_number(L, "index", n->aux + 1);
+  if (n->op == RL_G_TENSOR && g->consts[n->aux]) {
+    bind_push_tensor(L, rl_tensor_retain(g->consts[n->aux]));
+    lua_setfield(L, -2, "tensor");
+  }
+  if (n->op == RL_G_PROJ) set_number(L, "output", n->aux + 1);
+}
+
+static void push_node(lua_State *L, const rl_graph *g, rl_ref r) {
+  const rl_node *n = &g->nodes[r];
+  const rl_type *t = &g->types[n->type];
+  const rl_geom *ge = &g->geoms[n->geom];
+  lua_createtable(L, 0, 12);
+  set_number(L, "ref", r);
+  lua_pushstring(L, rl_node_name(n->op));
+  lua_setfield(L, -2, "op");
+  push_refs(L, &g->refs[n->in], n->nin);
+  lua_setfield(L, -2, "inputs");
+  push_attrs(L, g, n);
+  lua_setfield(L, -2, "attrs");
+  lua_pushstring(L, rl_dtypes[t->dtype].name);
+  lua_setfield(L, -2, "dtype");
+  lua_pushboolean(L, t->weak);
+  lua_setfield(L, -2, "weak");
+  push_ints(L, t->size, t->ndim);
+  lua_setfield(L, -2, "sizes");
+  push_ints(L, ge->stride, ge->ndim);
+  lua_setfield(L, -2, "strides");
+  set_number(L, "offset", (lua_Number)ge->offset);
+  set_number(L, "storage", n->storage);
+  if (n->op < RL_NOP && (rl_ops[n->op].flags & RL_OPF_RANDOM)) set_number(L, "rng", (lua_Number)n->rng);
+  if (n->line) { lua_pushstring(L, g->locs[n->line]); lua_setfield(L, -2, "line"); }
+  push_leaf(L, g, n);
+}
+
+static void push_updates(lua_State *L, const rl_graph *g) {
+  lua_createtable(L, g->nupdates, 0);
+  for (int32_t i = 0; i < g->nupdates; i++) {
+    lua_createtable(L, 0, 2);
+    set_number(L, "input", g->updates[i].input);
+    set_number(L, "value", g->updates[i].value);
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* g:walk() -> nodes, ends. nodes is a list in order of {ref, op, inputs = {ref or false}, attrs = {name = value}, dtype, weak, sizes, strides,
+ * offset, storage, rng, line, value (const), index (input, number), tensor (tensor), output (proj)}; ends has the references
+ * {inputs, numbers, outputs, updates = {{input, value}}}. */
+static int graph_walk(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  lua_createtable(L, g->n, 0);
+  for (rl_ref r = 0; r < g->n; r++) { push_node(L, g, r); lua_rawseti(L, -2, r + 1); }
+  lua_createtable(L, 0, 4);
+  push_refs(L, g->inputs, g->ninputs);
+  lua_setfield(L, -2, "inputs");
+  push_refs(L, g->numbers, g->nnumbers);
+  lua_setfield(L, -2, "numbers");
+  push_refs(L, g->outputs, g->noutputs);
+  lua_setfield(L, -2, "outputs");
+  push_updates(L, g);
+  lua_setfield(L, -2, "updates");
+  return 2;
+}
+
+/* Registers the graph functions in C and their metatable. */
+void bind_open_graph(lua_State *L) {
+  static const luaL_Reg methods[] = {
+    { "input", graph_input }, { "number", graph_number }, { "constant", graph_constant }, { "loc", graph_set_loc }, { "output", graph_output },
+    { "stop", graph_stop }, { "print", graph_print }, { "verify", graph_verify }, { "count", graph_count }, { "ops", graph_ops },
+    { "passes", graph_passes }, { "backward", graph_backward }, { "partition", graph_partition }, { "run", graph_run }, { "walk", graph_walk },
+    { "__gc", graph_gc }, { "__tostring", graph_print }, { NULL, NULL } };
+  static const bind_reg functions[] = { { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { NULL, NULL } };
+  luaL_newmetatable(L, BIND_GRAPH);
+  luaL_register(L, NULL, methods);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  bind_core(L, functions);
+}
