@@ -1,0 +1,99 @@
+-- Random programs of views, writes and fresh tensors: every pass keeps what eager does.
+local graph = require 'support.graph'
+
+local function generator(seed)
+   return function(n)
+      seed = (seed * 1103515245 + 12345) % 2147483648
+      return math.floor(seed / 65536) % n + 1
+   end
+end
+
+local function pick(pool, rnd) return pool[rnd(#pool)] end
+
+local views = {
+   function(t, rnd)
+      local d = rnd(t:dim())
+      local from = rnd(t:size(d))
+      return t:narrow(d, from, rnd(t:size(d) - from + 1))
+   end,
+   function(t, rnd)
+      if t:dim() < 2 then return t end
+      local d = rnd(t:dim())
+      return t:select(d, rnd(t:size(d)))
+   end,
+   function(t) return t:dim() == 2 and t:t() or t end,
+   function(t) return t:isContiguous() and t:view(t:nElement()) or t end,
+   function(t, rnd) return t:unfold(rnd(t:dim()), 1, 1) end,
+}
+
+-- A tensor of the pool with t's sizes, or t itself.
+local function peer(pool, t, rnd)
+   local found = {}
+   for _, p in ipairs(pool) do
+      if p:isSameSizeAs(t) then found[#found + 1] = p end
+   end
+   return found[1] and pick(found, rnd) or t
+end
+
+local writes = {
+   function(t) t:add(1) end,
+   function(t, rnd) t:mul(rnd(3) - 1.5) end,
+   function(t, rnd) t:fill(rnd(9)) end,
+   function(t) t:zero() end,
+   function(t, rnd, pool) t:copy(peer(pool, t, rnd):clone()) end,
+   function(t, rnd, pool) t:add(0.5, peer(pool, t, rnd)) end,
+   function(t, rnd, pool) t:cmul(peer(pool, t, rnd)) end,
+   function(t) t:tanh() end,
+}
+
+local function fresh(t, rnd, pool)
+   local kind = rnd(4)
+   if kind == 1 then return t:clone() end
+   if kind == 2 then return torch.add(t, peer(pool, t, rnd)) end
+   if kind == 3 then return t.new(t:size()):fill(2) end
+   local y = t.new()
+   y:resizeAs(t):copy(t)
+   return y
+end
+
+local function program(seed, steps)
+   return function(...)
+      local rnd, pool = generator(seed), { ... }
+      for _ = 1, steps do
+         local kind, t = rnd(10), pick(pool, rnd)
+         if kind <= 4 then
+            local v = pick(views, rnd)(t, rnd)
+            if v:dim() <= 3 then pool[#pool + 1] = v end
+         elseif kind <= 8 then pick(writes, rnd)(t, rnd, pool)
+         else pool[#pool + 1] = fresh(t, rnd, pool) end
+      end
+      local out = {}
+      for _ = 1, 3 do out[#out + 1] = pick(pool, rnd) end
+      out[#out + 1] = torch.mul(pick(pool, rnd), 2)
+      return unpack(out)
+   end
+end
+
+local function inputs(seed)
+   return function()
+      local rnd = generator(seed + 7)
+      local a = torch.DoubleTensor(24)
+      for i = 1, 24 do a[i] = (rnd(200) - 100) / 100 end
+      local sets = {
+         function() return { a:view(4, 6) } end,
+         function() return { a, a:narrow(1, 3, 8):view(2, 4), a:narrow(1, 11, 9):view(3, 3) } end,
+         function() return { a:narrow(1, 1, 12):view(3, 4), a:narrow(1, 13, 12):view(3, 4):t() } end,
+         function() return { a:view(4, 6):narrow(2, 2, 3), a:view(4, 6):select(2, 6) } end,
+         function() return { a:narrow(1, 1, 10), a:narrow(1, 6, 10), torch.DoubleTensor(3, 3):fill(0.5) } end,
+      }
+      return pick(sets, rnd)()
+   end
+end
+
+describe('random program', function()
+   for seed = 1, 120 do
+      it(seed .. ' gives what eager gives after every pass', function()
+         graph.check(program(seed * 7919, 4 + seed % 12), inputs(seed * 31))
+      end)
+   end
+end)
