@@ -1,0 +1,74 @@
+-- torch: the package a program requires; fills the core's function table with what is written in Lua.
+-- relume.core (C) + torch.* modules -> global `torch`. Rarely used parts load at first use.
+local C = require 'relume.core'
+local torch = C.torch
+rawset(_G, 'torch', torch)
+package.loaded['torch'] = torch
+
+require 'torch.class'
+
+torch.version = '7.relume'
+for name, constructor in pairs(C.constructors) do torch._core_type(name, constructor) end
+for name, constructor in pairs(C.storages) do torch._core_type(name, constructor) end
+
+--- Type of tensors that torch.Tensor() and torch.zeros() make.
+function torch.getdefaulttensortype()
+   return C.getDefaultDtype()
+end
+
+--- Sets it: torch.setdefaulttensortype('torch.FloatTensor').
+function torch.setdefaulttensortype(name)
+   local ctor = type(name) == 'string' and torch.getconstructortable(name)
+   if not ctor or not name:find('Tensor$') then
+      error('[setdefaulttensortype] type; got ' .. tostring(name) .. ", need the name of a tensor type such as 'torch.FloatTensor'", 2)
+   end
+   C.setDefaultDtype(name)
+   torch.Tensor = ctor
+   torch.Storage = torch.getconstructortable((name:gsub('Tensor$', 'Storage')))
+end
+torch.setdefaulttensortype(C.getDefaultDtype())
+
+-- name -> module that defines it.
+local lazy = {
+   CmdLine = 'CmdLine', Timer = 'Timer', Tester = 'Tester', TestSuite = 'TestSuite', test = 'test',
+   save = 'serialize', load = 'serialize', saveobj = 'serialize', loadobj = 'serialize', serialize = 'serialize', deserialize = 'serialize',
+   serializeToStorage = 'serialize', deserializeFromStorage = 'serialize',
+   File = 'File', DiskFile = 'File', MemoryFile = 'File', PipeFile = 'File',
+   autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', compiler = 'compile',
+   multinomialAlias = 'random', multinomialAliasSetup = 'random', multinomialAlias_ = 'random', multinomialAliasSetup_ = 'random',
+   conv2 = 'conv', conv3 = 'conv', xcorr2 = 'conv', xcorr3 = 'conv',
+}
+setmetatable(torch, {__index = function(t, key)
+   local module = lazy[key]
+   if not module then return nil end
+   require('torch.' .. module)
+   return rawget(t, key)
+end})
+
+-- Printing loads at the first tostring.
+local function lazy_tostring(kind)
+   return function(x)
+      return require('torch.print')[kind](x)
+   end
+end
+for name in pairs(C.constructors) do
+   local mt = torch.getmetatable(name)
+   mt.__tostring = lazy_tostring('tensor')
+   mt.__tostring__ = mt.__tostring
+   mt.read = function(...) return require('torch.serialize').readTensor(...) end
+   mt.write = function(...) return require('torch.serialize').writeTensor(...) end
+end
+for name in pairs(C.storages) do
+   local mt = torch.getmetatable(name)
+   mt.__tostring = lazy_tostring('storage')
+   mt.__tostring__ = mt.__tostring
+   mt.read = function(...) return require('torch.serialize').readStorage(...) end
+   mt.write = function(...) return require('torch.serialize').writeStorage(...) end
+end
+
+require 'torch.tensor'
+require 'torch.util'
+
+rawset(_G, 'include', torch.include)
+if not rawget(_G, 'paths') then rawset(_G, 'paths', require 'paths') end
+return torch
