@@ -63,6 +63,9 @@ rl_tensor *bind_contiguous(lua_State *L, rl_tensor *t);        /* new reference 
 void bind_fill(lua_State *L, rl_tensor *dst, rl_tensor *v);    /* v: rank 0 or one element */
 rl_tensor *bind_clone(lua_State *L, rl_tensor *t);             /* contiguous copy, new reference */
 
+void bind_shift(lua_State *L, rl_tensor *x, int by);            /* indices: x + by in place */
+int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, bool given); /* (values, indices from 1) */
+
 /* Views, new references; indices count from 0. */
 rl_tensor *bind_select(lua_State *L, rl_tensor *t, int dim, int64_t index);
 rl_tensor *bind_narrow(lua_State *L, rl_tensor *t, int dim, int64_t start, int64_t length);

@@ -103,13 +103,21 @@ static int form_compare(lua_State *L) {
   return 1;
 }
 
+/* x + by for indices, in place. */
+void bind_shift(lua_State *L, rl_tensor *x, int by) {
+  rl_number n;
+  rl_tensor *in[2] = {x, rl_number_seti(&n, by)};
+  if (rl_numel(x)) bind_call(L, RL_OP_ADD, in, 2, NULL, &x);
+}
+
 /* Full reduction: number or rank 0. Narrow integers add up in Long, as Torch7's accumulate type. */
 static int reduce_all(lua_State *L, rl_op op, rl_tensor *x, bool widen) {
   rl_attrs a;
   rl_tensor *w = x;
   rl_attrs_default(op, &a);
   a.nlist[0] = 0;
-  if (widen && !rl_dtypes[x->dtype].is_float && x->dtype != RL_I64) bind_push_tensor(L, w = bind_cast(L, x, RL_I64));
+  rl_dtype wide = rl_ops[op].dtypes == 1 ? RL_F64 : RL_I64; /* mean of integers is a double */
+  if (widen && !rl_dtypes[x->dtype].is_float && x->dtype != wide) bind_push_tensor(L, w = bind_cast(L, x, wide));
   return bind_push_scalar(L, bind_op(L, op, &w, 1, &a));
 }
 
@@ -144,7 +152,7 @@ static int form_test(lua_State *L) {
   return 1;
 }
 
-/* Two results (values, Long indices) into arguments 1 and 2, or new. The op's indices count from 0 only inside the core: it writes from 1. */
+/* Two results (values, Long indices from 1) into arguments 1 and 2, or new. The core's indices count from 0. */
 int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, bool given) {
   rl_tensor *out[RL_MAXOUT] = {NULL};
   if (given) {
@@ -153,11 +161,12 @@ int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, cons
     bind_into(L, op, in, nin, a, out);
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 2);
-    return 2;
+  } else {
+    bind_call(L, op, in, nin, a, out);
+    bind_push_tensor(L, out[0]);
+    bind_push_tensor(L, out[1]);
   }
-  bind_call(L, op, in, nin, a, out);
-  bind_push_tensor(L, out[0]);
-  bind_push_tensor(L, out[1]);
+  bind_shift(L, out[1], 1);
   return 2;
 }
 
@@ -171,7 +180,7 @@ static int form_minmax(lua_State *L) {
     if (rl_numel(in[0]) == 0) return luaL_error(L, "[%s] empty tensor; got no elements, need at least one", rl_ops[f.op].name);
     return reduce_all(L, f.op, in[0], false);
   }
-  rl_op op = f.op == RL_OP_AMAX ? RL_OP_MAX_DIM : RL_OP_MIN_DIM;
+  rl_op op = f.op == RL_OP_AMAX ? RL_OP_AMAX_DIM : RL_OP_AMIN_DIM;
   rl_attrs_default(op, &a);
   a.v[0].i = bind_dim(L, x + 1, in[0]);
   a.v[1].i = 1;
@@ -196,6 +205,53 @@ static int form_clamp(lua_State *L) {
   rl_number lo, hi;
   rl_tensor *in[3] = {bind_tensor(L, x), bind_operand(L, x + 1, &lo), bind_operand(L, x + 2, &hi)};
   return finish(L, f.op, in, 3, NULL, x == 2 || f.method ? 1 : 0);
+}
+
+/* f([res,] x [, s], y, z); x:f([s,] y, z) in place. */
+static int form_addcmul(lua_State *L) {
+  form f = this_form(L);
+  int n = lua_gettop(L), x = 1;
+  bool scaled = n >= 5 || (n == 4 && bind_isscalar(L, 2) && !(bind_totensor(L, 4) && bind_totensor(L, 2) && bind_totensor(L, 3) && bind_totensor(L, 3)->ndim == 0));
+  if (n - scaled >= 4) x = 2;
+  if (x == 2 && scaled && n == 4) scaled = false;
+  rl_number w, ny, nz;
+  rl_tensor *in[4] = {bind_tensor(L, x)};
+  int y = x + 1 + (scaled ? 1 : 0);
+  in[3] = scaled ? bind_operand(L, x + 1, &w) : rl_number_set(&w, 1);
+  in[1] = bind_operand(L, y, &ny);
+  in[2] = bind_operand(L, y + 1, &nz);
+  return finish(L, f.op, in, 4, NULL, x == 2 || f.method ? 1 : 0);
+}
+
+/* f([res,] a, b), res:f(a, b), a:f(b). */
+static int form_matmul(lua_State *L) {
+  form f = this_form(L);
+  int x = lua_gettop(L) >= 3 ? 2 : 1;
+  rl_tensor *in[2] = {bind_tensor(L, x), bind_tensor(L, x + 1)};
+  return finish(L, f.op, in, 2, NULL, x == 2 ? 1 : 0);
+}
+
+/* f([res,] [beta,] M, [alpha,] A, B); M:f([beta,] [alpha,] A, B). A number in front of M is beta, one in front of A alpha. */
+static int form_addmm(lua_State *L) {
+  form f = this_form(L);
+  int n = lua_gettop(L), at[4], nt = 0, nums[2], nn = 0;
+  for (int i = 1; i <= n; i++) {
+    if (!bind_isscalar(L, i) && bind_totensor(L, i) && nt < 4) at[nt++] = i;
+    else if (bind_isscalar(L, i) && nn < 2) nums[nn++] = i;
+    else return bind_argerror(L, i, "tensor or number");
+  }
+  if (nt < 3) return bind_argerror(L, n + 1, "tensors M, A and B");
+  int m = nt == 4 ? 1 : 0, beta = 0, alpha = 0;
+  for (int k = 0; k < nn; k++) {
+    if (m == 0 && f.method && nn == 2) *(k ? &alpha : &beta) = nums[k];
+    else if (nums[k] < at[m]) beta = nums[k];
+    else alpha = nums[k];
+  }
+  rl_number b, a;
+  rl_tensor *in[5] = {bind_tensor(L, at[m]), bind_tensor(L, at[m + 1]), bind_tensor(L, at[m + 2]), NULL, NULL};
+  if (beta) in[3] = bind_operand(L, beta, &b);
+  if (alpha) in[4] = bind_operand(L, alpha, &a);
+  return finish(L, f.op, in, 5, NULL, m || f.method ? 1 : 0);
 }
 
 typedef struct lua_name { const char *name; lua_CFunction fn; rl_op op; } lua_name;

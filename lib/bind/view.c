@@ -41,11 +41,12 @@ rl_tensor *bind_narrow(lua_State *L, rl_tensor *t, int dim, int64_t start, int64
     return direct(L, t, &g);
   }
   rl_attrs a;
-  rl_attrs_default(RL_OP_NARROW, &a);
+  rl_attrs_default(RL_OP_SLICE, &a);
   a.v[0].i = dim;
   a.v[1].i = start;
   a.v[2].i = length;
-  return view_op(L, RL_OP_NARROW, t, &a);
+  a.v[3].i = 1;
+  return view_op(L, RL_OP_SLICE, t, &a);
 }
 
 static void set_list(rl_attrs *a, int j, int n, const int64_t *v) {
@@ -104,7 +105,10 @@ rl_tensor *bind_cast(lua_State *L, rl_tensor *t, rl_dtype dt) {
 
 rl_tensor *bind_clone(lua_State *L, rl_tensor *t) {
   if (!t->storage) return bind_new(L, (rl_dtype)t->dtype, (rl_device)t->device, t->ndim, t->size);
-  return bind_op(L, RL_OP_CLONE, &t, 1, NULL);
+  rl_attrs a;
+  rl_attrs_default(RL_OP_CAST, &a);
+  a.v[0].i = t->dtype;
+  return bind_op(L, RL_OP_CAST, &t, 1, &a);
 }
 
 rl_tensor *bind_contiguous(lua_State *L, rl_tensor *t) { return rl_is_contiguous(t) ? rl_tensor_retain(t) : bind_clone(L, t); }
@@ -126,9 +130,25 @@ void bind_copy(lua_State *L, rl_tensor *dst, rl_tensor *src) {
 
 /* Every element becomes v's one element. */
 void bind_fill(lua_State *L, rl_tensor *dst, rl_tensor *v) {
+  rl_attrs a;
   if (!dst->storage || rl_numel(dst) == 0) return;
-  rl_tensor *in[2] = {dst, v};
-  bind_call(L, RL_OP_FILL, in, 2, NULL, &dst);
+  if (v->flags & RL_T_STACK) {
+    rl_attrs_default(RL_OP_FULL, &a);
+    set_list(&a, 0, dst->ndim, dst->size);
+    a.v[0].f = ((rl_number *)v)->v.f;
+    a.v[1].i = dst->dtype;
+    bind_call(L, RL_OP_FULL, NULL, 0, &a, &dst);
+    return;
+  }
+  int64_t one[RL_MAXDIM];
+  int top = lua_gettop(L);
+  for (int d = 0; d < RL_MAXDIM; d++) one[d] = 1;
+  if (v->ndim != dst->ndim) bind_push_tensor(L, v = bind_view(L, v, dst->ndim, one));
+  if (!rl_same_shape(v, dst)) bind_push_tensor(L, v = bind_expand(L, v, dst->ndim, dst->size));
+  rl_attrs_default(RL_OP_CAST, &a);
+  a.v[0].i = dst->dtype;
+  bind_call(L, RL_OP_CAST, &v, 1, &a, &dst);
+  lua_settop(L, top);
 }
 
 /* Lua methods ------------------------------------------------------------------------------------------------------------------- */
@@ -312,20 +332,21 @@ static int m_expand_as(lua_State *L) {
   return expand_to(L, x == 2, t, u->ndim, u->size);
 }
 
+/* Without its dimensions of size 1 (or only that one); one of them stays when there is nothing else. */
 static rl_tensor *squeezed(lua_State *L, rl_tensor *t, int only) {
-  bool plain = bind_plain(t);
-  rl_geom g = geom_of(t);
-  rl_attrs a;
-  int n = 0;
-  rl_attrs_default(RL_OP_SQUEEZE, &a);
-  a.nlist[0] = 0;
-  for (int d = 0; d < t->ndim; d++) {
-    bool drop = t->size[d] == 1 && (only < 0 || only == d) && (n > 0 || d < t->ndim - 1 || only >= 0);
-    if (drop && t->ndim - a.nlist[0] > 1) a.list[0][a.nlist[0]++] = d;
-    else { g.size[n] = t->size[d]; g.stride[n++] = t->stride[d]; }
+  bind_push_tensor(L, rl_tensor_retain(t));
+  bind_box *b = (bind_box *)lua_touserdata(L, -1);
+  for (int d = t->ndim - 1; d >= 0; d--) {
+    rl_tensor *u = (rl_tensor *)b->p;
+    if (u->size[d] != 1 || u->ndim == 1 || (only >= 0 && only != d)) continue;
+    b->p = bind_select(L, u, d, 0);
+    rl_tensor_release(u);
   }
-  g.ndim = n;
-  return plain || a.nlist[0] == 0 ? (plain ? direct(L, t, &g) : rl_tensor_retain(t)) : view_op(L, RL_OP_SQUEEZE, t, &a);
+  rl_tensor *r = (rl_tensor *)b->p;
+  rl_tensor_retain(r);
+  lua_pop(L, 1);
+  if (r == t && bind_plain(t)) { rl_tensor_release(r); r = rl_tensor_alias(t); }
+  return r;
 }
 
 /* squeeze([res,] x [, dim]): one element left gives a number, as in Torch7. */
@@ -335,7 +356,7 @@ static int m_squeeze(lua_State *L) {
   bool all = lua_isnoneornil(L, x + 1);
   rl_tensor *v;
   if (x == 1 && rl_numel(t) == 1 && (all || t->ndim <= 1)) {
-    bind_push_tensor(L, v = bind_view(L, t->ndim && rl_is_contiguous(t) ? t : t, 0, NULL));
+    bind_push_tensor(L, v = bind_reshape(L, t, 0, NULL));
     return bind_push_scalar(L, bind_clone(L, v));
   }
   v = squeezed(L, t, all ? -1 : bind_dim(L, x + 1, t));

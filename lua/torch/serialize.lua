@@ -1,0 +1,390 @@
+-- Serialization: the .t7 format, binary and ascii (Lua value <-> file).
+-- A value is a type number and its data. Tables, functions and torch objects carry a reference number: the first time their contents follow,
+-- later the number alone, so that sharing and cycles survive. Sizes, offsets and strides of a file are checked before memory is touched.
+local C = require 'relume.core'
+local torch = C.torch
+local M = {}
+package.loaded['torch.serialize'] = M
+
+local NIL, NUMBER, STRING, TABLE, TORCH, BOOLEAN, FUNCTION, LEGACY_FUNCTION, RECUR_FUNCTION = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+-- State of a file between calls: reference numbers given and objects read. Gone when the file is.
+local states = setmetatable({}, {__mode = 'k'})
+
+local function stateOf(file)
+   local s = states[file]
+   if not s then
+      s = {written = {}, count = 0, read = {}, keep = {}, trusted = true}
+      states[file] = s
+   end
+   return s
+end
+
+-- What identifies an object: storages and tensors by the core's object (two userdata may stand for one), the rest by itself.
+local function identity(object)
+   if torch.isStorage(object) then return 's' .. C.pointer(object) end
+   return object
+end
+
+-- Writing ------------------------------------------------------------------------------------------------------------------------
+
+local write
+
+local function member(object, name)
+   local ok, m = pcall(function() return object[name] end)
+   return ok and m or nil
+end
+
+local function writeUpvalues(file, f)
+   local upvalues = {}
+   for i = 1, math.huge do
+      local name, value = debug.getupvalue(f, i)
+      if not name then break end
+      if name == '_ENV' then value = nil end
+      upvalues[i] = {name = name, id = 'upvalue ' .. i, value = value}
+      upvalues[i].id = nil
+   end
+   write(file, upvalues)
+end
+
+local function writeFunction(file, f)
+   local ok, dumped = pcall(string.dump, f)
+   if not ok then error('[save] function without bytecode; got ' .. tostring(f) .. ', need a Lua function', 0) end
+   file:writeInt(#dumped)
+   file:writeBytes(dumped)
+   writeUpvalues(file, f)
+end
+
+local function writeTable(file, t)
+   local n = 0
+   for _ in pairs(t) do n = n + 1 end
+   file:writeInt(n)
+   for k, v in pairs(t) do
+      write(file, k)
+      write(file, v)
+   end
+end
+
+-- Fields of a class object without a write method: those whose values can be written.
+local function plainFields(object)
+   local fields = {}
+   for k, v in next, object do
+      if M.writable(v) then fields[k] = v else io.stderr:write(('[save] field %s of %s left out: type %s\n'):format(tostring(k), torch.typename(object), type(v))) end
+   end
+   return fields
+end
+
+local function writeTorch(file, object)
+   local version = 'V ' .. (object.__version or 1)
+   local name = torch.typename(object)
+   file:writeInt(#version)
+   file:writeBytes(version)
+   file:writeInt(#name)
+   file:writeBytes(name)
+   local f = member(object, 'write') or member(object, '__write')
+   if f then return f(object, file) end
+   if type(object) ~= 'table' then error('[save] type ' .. name .. ' has no write method; got ' .. type(object), 0) end
+   write(file, plainFields(object))
+end
+
+--- True for values that can be written.
+function M.writable(object)
+   local t = type(object)
+   if t == 'nil' or t == 'number' or t == 'string' or t == 'boolean' or t == 'table' then return true end
+   if t == 'function' then return pcall(string.dump, object) end
+   return torch.typename(object) ~= nil and member(object, 'write') ~= nil
+end
+
+-- Type number of a value that carries a reference number.
+local function kindOf(object)
+   if torch.typename(object) then return TORCH end
+   local t = type(object)
+   if t == 'table' then return TABLE end
+   if t == 'function' then return RECUR_FUNCTION end
+   error('[save] type ' .. t .. ' cannot be written; got ' .. tostring(object) .. ', need a Lua value or a torch object', 0)
+end
+
+local contents = {[TABLE] = writeTable, [TORCH] = writeTorch, [RECUR_FUNCTION] = writeFunction}
+
+function write(file, object)
+   local t = type(object)
+   if t == 'nil' then return file:writeInt(NIL) end
+   if t == 'number' then file:writeInt(NUMBER) return file:writeDouble(object) end
+   if t == 'boolean' then file:writeInt(BOOLEAN) return file:writeBool(object) end
+   if t == 'string' then
+      file:writeInt(STRING)
+      file:writeInt(#object)
+      return file:writeBytes(object)
+   end
+   local kind = kindOf(object)
+   local s = stateOf(file)
+   local id = identity(object)
+   local index = file:isReferenced() and s.written[id]
+   file:writeInt(kind)
+   if index then return file:writeInt(index) end
+   s.count = s.count + 1
+   s.written[id] = s.count
+   s.keep[s.count] = object -- keeps addresses in use
+   file:writeInt(s.count)
+   contents[kind](file, object)
+end
+M.write = write
+
+--- The tensor's part of a file: dimensions, sizes, strides, offset, storage.
+function M.writeTensor(self, file)
+   local sizes, strides = self:size(), self:stride()
+   file:writeInt(#sizes)
+   file:writeLong(sizes)
+   file:writeLong(strides)
+   file:writeLong(self:storageOffset())
+   write(file, #sizes > 0 and self:storage() or nil)
+end
+
+--- The storage's part of a file: size, elements.
+function M.writeStorage(self, file)
+   file:writeLong(self:size())
+   file['write' .. torch.typename(self):match('torch%.(.-)Storage')](file, self)
+end
+
+-- Reading ------------------------------------------------------------------------------------------------------------------------
+
+local read
+
+local function bad(what, ...)
+   error('[load] ' .. what:format(...), 0)
+end
+
+local function readBlock(file)
+   local n = file:readInt()
+   if n < 0 then bad('negative length; got %d, need 0 or more', n) end
+   return file:readBytes(n)
+end
+
+-- A function whose bytecode this Lua does not take: calling it says so.
+local function stub(message)
+   return function()
+      error('[load] function could not be loaded: ' .. tostring(message), 2)
+   end
+end
+
+local function setUpvalues(f, upvalues, kind)
+   if type(upvalues) ~= 'table' then return end
+   for i, u in pairs(upvalues) do
+      if type(i) == 'number' then
+         local value = u
+         if kind == RECUR_FUNCTION then
+            if type(u) ~= 'table' then bad('upvalue %d; got %s, need a table', i, type(u)) end
+            value = u.value
+            if u.name == '_ENV' then value = _G end
+         end
+         debug.setupvalue(f, i, value)
+      end
+   end
+end
+
+local function readFunction(file, kind, s, index)
+   local dumped = readBlock(file)
+   local f, err
+   if not s.trusted then
+      bad('function in a file that is not trusted; got bytecode of %d bytes, need {trusted = true}', #dumped)
+   elseif dumped:sub(1, 3) == '\27LJ' then
+      f, err = loadstring(dumped)
+   else
+      err = 'bytecode of another Lua'
+   end
+   local loaded = f ~= nil
+   f = f or stub(err)
+   if index then s.read[index] = f end
+   local upvalues = read(file)
+   if loaded then setUpvalues(f, upvalues, kind) end
+   return f
+end
+
+local function readTable(file, s, index)
+   local n = file:readInt()
+   if n < 0 then bad('negative table size; got %d, need 0 or more', n) end
+   local t = {}
+   s.read[index] = t
+   for _ = 1, n do
+      local k = read(file)
+      local v = read(file)
+      if k == nil or k ~= k then bad('table key; got %s, need a value', tostring(k)) end
+      t[k] = v
+   end
+   return t
+end
+
+-- nn classes load with their package; programs' own must be defined before.
+local function factoryOf(name)
+   local f = torch.factory(name)
+   if not f then
+      local package = name:match('^([%w_]+)%.')
+      if package == 'nn' or package == 'nngraph' or package == 'optim' then
+         pcall(require, package)
+         f = torch.factory(name)
+      end
+   end
+   if not f then bad('unknown class; got %s, need it defined by torch.class before loading', name) end
+   return f
+end
+
+local function readTorch(file, s, index)
+   local version = readBlock(file)
+   local number = tonumber(version:match('^V (.*)$'))
+   local name = number and readBlock(file) or version
+   local object = factoryOf(name)(file)
+   s.read[index] = object
+   local f = member(object, 'read') or member(object, '__read')
+   if f then
+      f(object, file, number or 0)
+   elseif type(object) == 'table' then
+      local fields = read(file)
+      if type(fields) ~= 'table' then bad('fields of %s; got %s, need a table', name, type(fields)) end
+      for k, v in pairs(fields) do object[k] = v end
+   else
+      bad('class %s has no read method; got %s', name, type(object))
+   end
+   return s.read[index]
+end
+
+function read(file)
+   local kind = file:readInt()
+   if kind == NIL then return nil end
+   if kind == NUMBER then return file:readDouble() end
+   if kind == BOOLEAN then return file:readBool() end
+   if kind == STRING then return readBlock(file) end
+   local s = stateOf(file)
+   if kind == FUNCTION then return readFunction(file, kind, s) end
+   if kind ~= TABLE and kind ~= TORCH and kind ~= RECUR_FUNCTION and kind ~= LEGACY_FUNCTION then bad('type number; got %s, need 0 to 8', tostring(kind)) end
+   local index = file:readInt()
+   local known = s.read[index]
+   if known ~= nil and file:isReferenced() then return known end
+   if kind == TABLE then return readTable(file, s, index) end
+   if kind == TORCH then return readTorch(file, s, index) end
+   return readFunction(file, kind, s, index)
+end
+M.read = read
+
+-- Elements of storage that sizes and strides reach, from the offset; checked so that no product overflows.
+local function span(sizes, strides)
+   local reach, empty = 1, false
+   for d = 1, #sizes do
+      local n, st = sizes[d], strides[d]
+      if n < 0 or n > 2 ^ 52 or st < 0 or st > 2 ^ 52 then bad('sizes and strides; got %g and %g in dimension %d, need 0 or more', n, st, d) end
+      if n == 0 then empty = true end
+      reach = reach + (n - 1) * st
+   end
+   return empty and 0 or reach
+end
+
+--- Reads a tensor's part; the geometry must lie inside the storage.
+function M.readTensor(self, file)
+   local nd = file:readInt()
+   if nd < 0 or nd > 12 then bad('dimensions; got %d, need 0 to 12', nd) end
+   local sizes, strides = file:readLong(nd), file:readLong(nd)
+   local offset = file:readLong()
+   local storage = read(file)
+   if nd == 0 or storage == nil then
+      if nd > 0 and span(sizes, strides) > 0 then bad('tensor without storage; got %d dimensions, need a storage', nd) end
+      if storage ~= nil and torch.isStorage(storage) then self:set(storage, 1, torch.LongStorage{0}) end
+      return self
+   end
+   local want = torch.typename(self):gsub('Tensor$', 'Storage')
+   if torch.typename(storage) ~= want then bad('storage type; got %s, need %s', torch.type(storage), want) end
+   local reach = span(sizes, strides)
+   if offset < 1 or (reach > 0 and offset - 1 + reach > storage:size()) then
+      bad('tensor outside its storage; got offset %g and %g elements, need at most %d', offset, reach, storage:size())
+   end
+   return self:set(storage, offset, sizes, strides)
+end
+
+local bytes = {Byte = 1, Char = 1, Short = 2, Int = 4, Long = 8, Half = 2, BFloat16 = 2, Float = 4, Double = 8}
+
+--- Reads a storage's part; the file must hold as many bytes before memory is taken.
+function M.readStorage(self, file)
+   local n = file:readLong()
+   local kind = torch.typename(self):match('torch%.(.-)Storage')
+   local left = file:left()
+   local least = file:isBinary() and bytes[kind] or (bytes[kind] == 1 and 1 or 2)
+   if n < 0 or n ~= math.floor(n) or (left and n * least > left + 8) then bad('storage size; got %g elements of %s, need what the file holds (%g bytes left)', n, kind, left or -1) end
+   self:resize(n)
+   file['read' .. kind](file, self)
+   return self
+end
+
+-- Whole files ----------------------------------------------------------------------------------------------------------------------
+
+local modes = {binary = true, ascii = true}
+
+local function openFile(name, mode, form, long_size)
+   require 'torch.File'
+   if not modes[form] then error("[" .. (mode == 'r' and 'load' or 'save') .. "] form; got " .. tostring(form) .. ", need 'binary' or 'ascii'", 3) end
+   local file = torch.DiskFile(name, mode)
+   file[form](file)
+   if long_size then file:longSize(long_size) end
+   return file
+end
+
+local function finish(file, ok, value)
+   states[file] = nil
+   file:close()
+   if not ok then error(value, 3) end
+   return value
+end
+
+--- torch.save(name, object [, 'binary' | 'ascii'] [, referenced])
+-- Old code may pass `referenced = false` to write without sharing.
+function torch.save(name, object, form, referenced)
+   local file = openFile(name, 'w', form or 'binary')
+   if referenced == false then file:referenced(false) end
+   finish(file, pcall(write, file, object))
+end
+
+--- torch.load(name [, 'binary' | 'ascii' | 'b32' | 'b64'] [, long size]) or torch.load(name, {trusted =, format =})
+-- `trusted = false` refuses functions, so that loading runs no code of the file.
+function torch.load(name, form, long_size)
+   local options = {}
+   if type(form) == 'table' then form, options = form.format, form
+   elseif type(long_size) == 'table' then long_size, options = nil, long_size end
+   if form == 'b32' then form, long_size = 'binary', 4
+   elseif form == 'b64' then form, long_size = 'binary', 8 end
+   local file = openFile(name, 'r', form or 'binary', long_size)
+   stateOf(file).trusted = options.trusted ~= false
+   return finish(file, pcall(read, file))
+end
+
+torch.saveobj, torch.loadobj = torch.save, torch.load
+
+--- Object -> string (binary form by default).
+function torch.serialize(object, form)
+   return torch.serializeToStorage(object, form):string()
+end
+
+--- Object -> CharStorage.
+function torch.serializeToStorage(object, form)
+   require 'torch.File'
+   local file = torch.MemoryFile()
+   file[form or 'binary'](file)
+   local ok, err = pcall(write, file, object)
+   local storage = ok and file:storage()
+   finish(file, ok, err)
+   return storage
+end
+
+--- String -> object.
+function torch.deserialize(s, form, options)
+   local storage = torch.CharStorage()
+   storage:string(s)
+   return torch.deserializeFromStorage(storage, form, options)
+end
+
+--- CharStorage -> object.
+function torch.deserializeFromStorage(storage, form, options)
+   require 'torch.File'
+   local file = torch.MemoryFile(storage, 'r')
+   file[form or 'binary'](file)
+   stateOf(file).trusted = not (type(options) == 'table' and options.trusted == false)
+   return finish(file, pcall(read, file))
+end
+
+return M
