@@ -1,6 +1,7 @@
 -- Criterions: losses from the definitions in plain Lua, gradients, weights, averaging, text.
 local check = require 'support.module_check'
-spec = spec or {}
+_G.spec = _G.spec or {}
+local spec = _G.spec
 
 describe('criterions', function()
    before_each(function() torch.manualSeed(71) end)

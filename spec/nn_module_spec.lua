@@ -1,6 +1,7 @@
 -- nn.Module, nn.Container, nn.Sequential: the interface of the base classes, flat parameters, cloning, files, user modules.
 local check = require 'support.module_check'
-spec = spec or {}
+_G.spec = _G.spec or {}
+local spec = _G.spec
 
 local function mlp()
    return nn.Sequential():add(nn.Linear(4, 5)):add(nn.Tanh()):add(nn.Linear(5, 3))

@@ -13,7 +13,7 @@ end
 function Criterion:updateOutput(input, target)
    if self.compute then
       local onTape, loss = tape.loss(self, input, target)
-      self.output = onTape or loss:detach():item()
+      self.output = onTape or loss:detach():sum()
    end
    return self.output
 end

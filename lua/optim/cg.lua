@@ -27,12 +27,12 @@ return function(opfunc, x, config, state)
    local s = df0:clone():mul(-1)
    local d0 = -(s * s)
    local z = red / (1 - d0)
-   local x0, F0, D0 = x:clone(), f0, df0
+   local x0 = x:clone()
 
    while n < maxIter and evals < maxEval do
       n = n + 1
       x0:copy(x)
-      F0, D0 = f0, df0
+      local F0, D0 = f0, df0
       local f1, df1, d1 = f0, df0, d0
       x:add(z, s)
       local f2, df2 = eval(x)
@@ -96,7 +96,7 @@ return function(opfunc, x, config, state)
          fx[#fx + 1] = f1
          local beta = (df2 * df2 - df1 * df2) / (df1 * df1)
          s:mul(beta):add(-1, df2)
-         df1, df2 = df2, df1
+         df1 = df2
          d2 = df1 * s
          if d2 > 0 then
             s:copy(df1):mul(-1)
