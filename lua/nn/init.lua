@@ -1,24 +1,28 @@
--- nn: neural network modules. One class a file, loaded at first use (nn.Linear -> nn/Linear.lua).
+-- nn: neural network modules. One class a file, loaded at first use: by its name in nn (nn.Linear -> nn/Linear.lua), as a parent in
+-- torch.class, or by a file that holds an object of it.
 
 require 'torch'
 
 nn = nn or {}
 
+local types = require('relume.core').metatables
 local absent = {}
 
--- Loads the class's file; nil for names that are no class of ours.
+-- The class's constructor table; nil for names that are no class of ours, and while its file runs.
 local function load(_, name)
    if type(name) ~= 'string' or absent[name] or not name:find '^%u' then return nil end
    local module = 'nn.' .. name
-   if not package.searchpath(module, package.path) then
-      absent[name] = true
-      return nil
-   end
+   absent[name] = true
+   if not package.searchpath(module, package.path) then return nil end
    require(module)
    return rawget(nn, name)
 end
 
 setmetatable(nn, {__index = load})
+setmetatable(types, {__index = function(_, typename)
+   local name = type(typename) == 'string' and typename:match '^nn%.(%u%w*)$'
+   if name and load(nil, name) then return rawget(types, typename) end
+end})
 
 nn.utils = require 'nn.utils'
 require 'nn.Module'

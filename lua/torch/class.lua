@@ -37,7 +37,7 @@ end
 
 --- Function that makes an empty object of the type, as loading a file does.
 function torch.factory(name)
-   return factories[name]
+   return types[name] and factories[name] -- types may load the class first
 end
 
 --- The table that is called to construct: torch.getconstructortable('nn.Linear') is nn.Linear.
@@ -224,6 +224,7 @@ function torch._core_type(name, constructor)
    constructors[name] = ctor
    factories[name] = constructor
    rawset(mt, '__factory', constructor)
+   rawset(mt, 'new', constructor) -- x.new(sizes...): no self
    rawset(torch, name:match('[^.]+$'), ctor)
    return ctor
 end
