@@ -4,6 +4,7 @@
  * left. Afterwards every elementwise input has the result's shape (expand) and the dtype the op computes in (cast; a number known at
  * capture becomes a typed constant). */
 #include "impl.h"
+#include "../tensor/dispatch.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,13 +143,29 @@ rl_ref graph_emit_expand(rl_graph *g, rl_ref x, int ndim, const int64_t *size) {
   return graph_emit_broadcast(g, x, &ge);
 }
 
-/* Dtype in which an elementwise op computes: that of its first input that is no Lua number and takes the op's dtype. */
-static rl_dtype dec_compute_dtype(const rl_graph *g, int op, const rl_ref *in, int nin) {
-  const uint8_t *want = rl_ops[op].in_dtypes;
-  rl_dtype dt = RL_I64;
-  for (int k = 0; k < nin; k++) if (in[k] >= 0 && !want[k] && !rl_node_type(g, in[k])->weak) return (rl_dtype)rl_node_type(g, in[k])->dtype;
-  for (int k = 0; k < nin; k++) if (in[k] >= 0 && !want[k] && rl_node_type(g, in[k])->dtype != RL_I64) dt = RL_F64;
-  return dt;
+/* Dtype that the row computes in, by the rule of dispatch. */
+static bool dec_op_dtype(const rl_graph *g, int op, const rl_ref *in, int nin, rl_dtype *dt) {
+  rl_tensor ghosts[RL_MAXIN], *args[RL_MAXIN];
+  for (int k = 0; k < nin; k++) {
+    args[k] = in[k] < 0 ? NULL : &ghosts[k];
+    if (in[k] >= 0) graph_ghost(g, in[k], &ghosts[k]);
+  }
+  return rl_op_dtype((rl_op)op, args, nin, dt) == RL_OK;
+}
+
+/* x in the shape of t: broadcast, or as many elements read in order. */
+static rl_ref dec_shaped(rl_graph *g, rl_ref x, const rl_type *t) {
+  if (x < 0) return -1;
+  const rl_type *xt = rl_node_type(g, x);
+  if (rl_broadcasts(xt->ndim, xt->size, t->ndim, t->size)) return graph_emit_expand(g, x, t->ndim, t->size);
+  rl_type rt = *t;
+  rl_attrs a;
+  rt.dtype = xt->dtype;
+  rt.weak = 0;
+  rl_attrs_default(RL_OP_RESHAPE, &a);
+  a.nlist[0] = t->ndim;
+  memcpy(a.list[0], t->size, sizeof(int64_t) * t->ndim);
+  return graph_emit(g, RL_OP_RESHAPE, &rt, &x, 1, &a);
 }
 
 static bool dec_explicit(dec *d, rl_ref r) {
@@ -157,12 +174,13 @@ static bool dec_explicit(dec *d, rl_ref r) {
   rl_ref in[RL_MAXIN];
   for (int k = 0; k < n->nin; k++) in[k] = d->old->refs[n->in + k] < 0 ? -1 : d->map[d->old->refs[n->in + k]];
   const uint8_t *want = rl_ops[n->op].in_dtypes;
-  rl_dtype dt = dec_compute_dtype(d->g, n->op, in, n->nin);
+  rl_dtype dt;
+  if (!dec_op_dtype(d->g, n->op, in, n->nin, &dt)) return false;
   d->g->curloc = n->line ? graph_loc(d->g, d->old->locs[n->line]) : 0;
   for (int k = 0; k < n->nin; k++) {
     if (in[k] < 0) continue;
     if (n->op != RL_OP_CAST && want[k] != 255) in[k] = dec_typed(d->g, in[k], want[k] ? (rl_dtype)(want[k] - 1) : dt, (rl_device)t->device);
-    in[k] = graph_emit_expand(d->g, in[k], t->ndim, t->size);
+    in[k] = dec_shaped(d->g, in[k], t);
     if (in[k] < 0) return false;
   }
   rl_type nt = *t;
@@ -172,28 +190,23 @@ static bool dec_explicit(dec *d, rl_ref r) {
   return d->map[r] >= 0;
 }
 
-/* Numbers that meet an op that is not elementwise take the dtype of its first tensor. */
+/* Numbers (and rank-0 tensors) that meet an op that is not elementwise take the dtype that its row wants there. */
 static bool dec_numbers(dec *d, rl_ref r) {
   const rl_node *n = &d->old->nodes[r];
-  const rl_type *first = NULL;
-  for (int k = 0; k < n->nin; k++) {
-    rl_ref i = d->old->refs[n->in + k];
-    if (i >= 0 && !rl_node_type(d->g, d->map[i])->weak && !first) first = rl_node_type(d->g, d->map[i]);
-  }
-  rl_dtype dt = first ? (rl_dtype)first->dtype : RL_F64;
-  rl_device dev = first ? (rl_device)first->device : RL_CPU;
-  rl_ref *keep = graph_ref_array(n->nin, -1);
-  bool ok = keep != NULL;
+  const rl_op_info *o = &rl_ops[n->op];
+  rl_ref keep[RL_MAXIN], in[RL_MAXIN];
+  rl_dtype dt;
+  if (o->nin == 255) return graph_copy_node(d->g, d->old, r, d->map, d->sid);
+  for (int k = 0; k < n->nin; k++) keep[k] = in[k] = d->old->refs[n->in + k] < 0 ? -1 : d->map[d->old->refs[n->in + k]];
+  if (!dec_op_dtype(d->g, n->op, in, n->nin, &dt)) return false;
+  bool ok = true;
   for (int k = 0; ok && k < n->nin; k++) {
-    rl_ref i = d->old->refs[n->in + k];
-    if (i < 0) continue;
-    keep[k] = d->map[i];
-    int want = rl_ops[n->op].nin == 255 ? 0 : rl_ops[n->op].in_dtypes[k];
-    if (want != 255 && rl_node_type(d->g, d->map[i])->weak) ok = (d->map[i] = dec_typed(d->g, d->map[i], want ? (rl_dtype)(want - 1) : dt, dev)) >= 0;
+    int want = o->in_dtypes[k];
+    if (in[k] < 0 || want == 255 || rl_node_type(d->g, in[k])->ndim) continue;
+    ok = (d->map[d->old->refs[n->in + k]] = dec_typed(d->g, in[k], want ? (rl_dtype)(want - 1) : dt, (rl_device)rl_node_type(d->old, r)->device)) >= 0;
   }
   ok = ok && graph_copy_node(d->g, d->old, r, d->map, d->sid);
-  for (int k = n->nin - 1; keep && k >= 0; k--) if (keep[k] >= 0) d->map[d->old->refs[n->in + k]] = keep[k];
-  free(keep);
+  for (int k = n->nin - 1; k >= 0; k--) if (keep[k] >= 0) d->map[d->old->refs[n->in + k]] = keep[k];
   return ok;
 }
 

@@ -130,8 +130,10 @@ rl_ref fold_dense(fold *f, rl_ref x) { return x < 0 || graph_geom_dense(graph_no
 
 /* ---- the walk ---- */
 
-static bool fold_is_copy(const rl_graph *g, rl_ref r) {
-  return r >= 0 && g->nodes[r].op == RL_G_CAST && rl_node_type(g, r)->dtype == rl_node_type(g, rl_node_in(g, r, 0))->dtype;
+bool fold_is_copy(const rl_graph *g, rl_ref r) {
+  if (r < 0 || (g->nodes[r].op != RL_G_CAST && g->nodes[r].op != RL_OP_CAST)) return false;
+  const rl_type *t = rl_node_type(g, rl_node_in(g, r, 0));
+  return rl_node_type(g, r)->dtype == t->dtype && !t->weak;
 }
 
 /* Ops that read elements and not layouts take the original of a copy. */
@@ -180,7 +182,8 @@ static rl_ref fold_other(fold *f, rl_ref r, rl_ref *in) {
   const rl_node *n = &f->old->nodes[r];
   const rl_attrs *a = graph_node_attrs(f->old, r);
   if (graph_is_view(n->op)) return fold_view_node(f, n->op, in[0], a);
-  if (n->op == RL_G_CAST && f->old->types[n->type].dtype == rl_node_type(f->g, in[0])->dtype)
+  if ((n->op == RL_G_CAST || n->op == RL_OP_CAST) && f->old->types[n->type].dtype == rl_node_type(f->g, in[0])->dtype &&
+      !rl_node_type(f->g, in[0])->weak)
     return graph_geom_dense(graph_node_geom(f->g, in[0])) ? in[0] : fold_copy(f, in[0]);
   for (int k = 0; k < n->nin; k++) in[k] = fold_original(f->g, in[k]);
   if (n->op == RL_OP_RESHAPE) return fold_reshape(f, in[0], a);

@@ -102,7 +102,6 @@ static bool dtype_holds(rl_dtype b, rl_dtype a) {
 
 static rl_ref fold_cast_node(fold *f, rl_ref r, rl_ref x) {
   rl_dtype to = (rl_dtype)rl_node_type(f->old, r)->dtype, via = (rl_dtype)rl_node_type(f->g, x)->dtype;
-  if (to == via && !rl_node_type(f->g, x)->weak) return x;
   if (f->g->nodes[x].op != RL_OP_CAST) return FOLD_KEEP;
   rl_ref in = rl_node_in(f->g, x, 0);
   rl_dtype from = (rl_dtype)rl_node_type(f->g, in)->dtype;

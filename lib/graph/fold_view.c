@@ -79,12 +79,10 @@ static rl_ref merge_permutes(fold *f, rl_ref x, const rl_attrs *a) {
 
 /* A view of a copy that needs no dense layout looks at the original. */
 static rl_ref view_source(fold *f, int op, rl_ref x, const rl_attrs *a) {
-  const rl_node *n = &f->g->nodes[x];
   rl_type t;
   rl_geom ge;
-  if (n->op != RL_G_CAST || op == RL_OP_AS_STRIDED) return x;
+  if (!fold_is_copy(f->g, x) || op == RL_OP_AS_STRIDED) return x;
   rl_ref in = rl_node_in(f->g, x, 0);
-  if (rl_node_type(f->g, in)->dtype != rl_node_type(f->g, x)->dtype) return x;
   return graph_view_geom(op, rl_node_type(f->g, in), graph_node_geom(f->g, in), a, &t, &ge) == RL_OK ? in : x;
 }
 

@@ -52,9 +52,9 @@ static rl_status verify_geom(const rl_graph *g, rl_ref r) {
 static rl_status verify_arity(const rl_graph *g, rl_ref r) {
   const rl_node *n = &g->nodes[r];
   const rl_op_info *o = &rl_ops[n->op];
-  if (n->nin < o->nmin || (o->nin != 255 && n->nin > o->nin)) BAD(g, r, "wrong number of inputs; got %d, need %d", n->nin, o->nmin);
+  if (n->nin < (o->nin == 255 ? 1 : o->nmin) || (o->nin != 255 && n->nin > o->nin)) BAD(g, r, "wrong number of inputs; got %d, need %d", n->nin, o->nmin);
   for (int k = 0; k < n->nin; k++)
-    if (g->refs[n->in + k] < 0 && k < o->nmin) BAD(g, r, "input %d is missing", k);
+    if (g->refs[n->in + k] < 0 && (o->nin == 255 || !(o->optional >> k & 1))) BAD(g, r, "input %d is missing", k);
   if (o->nattrs && n->attrs < 0) BAD(g, r, "attributes are missing");
   if (n->nout != o->nout) BAD(g, r, "wrong number of outputs; got %d, need %d", n->nout, o->nout);
   if (r + n->nout > g->n) BAD(g, r, "projections are missing");
