@@ -255,6 +255,29 @@ static rl_ref fz_collapse(fz *f, rl_geom *c, rl_ref s) {
   return graph_emit_window(f->g, s, &w);
 }
 
+/* A window that is dense in another order of its dimensions (a transposed view of all) is the dense window of the permuted value. */
+static rl_ref fz_unpermute(fz *f, rl_geom *c, rl_ref s) {
+  rl_attrs a;
+  rl_geom p = *c;
+  if (s < 0 || graph_geom_dense(c)) return s;
+  rl_attrs_default(RL_OP_PERMUTE, &a);
+  a.nlist[0] = c->ndim;
+  for (int d = 0; d < c->ndim; d++) { /* insertion by falling stride */
+    int at = d;
+    for (; at > 0 && p.stride[at - 1] < c->stride[d]; at--) {
+      p.stride[at] = p.stride[at - 1];
+      p.size[at] = p.size[at - 1];
+      a.list[0][at] = a.list[0][at - 1];
+    }
+    p.stride[at] = c->stride[d];
+    p.size[at] = c->size[d];
+    a.list[0][at] = d;
+  }
+  if (!graph_geom_dense(&p)) return s;
+  *c = p;
+  return graph_emit_view(f->g, RL_OP_PERMUTE, s, &a);
+}
+
 static bool fz_write_strided(fz *f, fz_var *v, rl_geom c, rl_ref s) {
   int64_t lo = c.offset, hi = graph_geom_last(&c) + 1;
   if (v->p[fz_first(v, lo)].ref < 0 && !fz_cut(f, v, lo)) return false;
@@ -275,7 +298,7 @@ static bool fz_write(fz *f, rl_ref r) {
   if (f->var[d] < 0 || graph_numel(rl_node_type(f->old, d)) == 0) return true;
   fz_var *v = &f->v[f->var[d]];
   rl_geom c = f->coord[d];
-  s = fz_collapse(f, &c, s);
+  s = fz_unpermute(f, &c, fz_collapse(f, &c, s));
   if (s < 0) return false;
   if (!graph_geom_dense(&c)) return fz_write_strided(f, v, c, s);
   int64_t lo = c.offset, hi = graph_geom_last(&c) + 1;

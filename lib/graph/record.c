@@ -145,13 +145,14 @@ static rl_ref record_leaf(rl_graph *g, int op, const rl_tensor *real, rl_storage
   return graph_append(g, n, NULL, 0, NULL);
 }
 
-/* Elements that a storage needs for all the windows known so far. */
+/* Elements of a storage that a pass made: an input's or a constant's whole storage, else those of its first node, which is dense. */
 static int64_t record_extent(const rl_graph *g, int32_t id) {
   int i = graph_input_of_storage(g, id);
-  int64_t n = i >= 0 ? g->input_storage_size[i] : 0;
-  for (rl_ref r = 0; r < g->n; r++)
-    if (g->nodes[r].storage == id) n = RL_MAX(n, graph_geom_last(graph_node_geom(g, r)) + 1);
-  return n;
+  rl_ref first = g->storage_node[id];
+  if (i >= 0) return g->input_storage_size[i];
+  if (g->nodes[first].op != RL_G_TENSOR) return graph_numel(rl_node_type(g, first));
+  const rl_tensor *c = g->consts[g->nodes[first].aux];
+  return c && c->storage ? c->storage->size : graph_geom_last(graph_node_geom(g, first)) + 1;
 }
 
 rl_tensor *graph_fake(rl_graph *g, rl_ref r) {
