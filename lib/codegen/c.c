@@ -1,0 +1,672 @@
+/* Printing C: one function a kernel (loop form -> C text).
+ *
+ * Inner loops are `omp simd` over contiguous memory, rows are dealt to a number of chunks that depends on sizes alone, and chunks run in
+ * parallel: results do not depend on the number of threads. */
+#include "loop.h"
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARALLEL_WORK = 1 << 16, BLOCK = 4096 };
+
+void cg_put(cg_text *t, const char *fmt, ...) {
+  va_list ap, aq;
+  va_start(ap, fmt);
+  va_copy(aq, ap);
+  int k = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (!t->bad && t->n + (size_t)k + 1 > t->cap) {
+    size_t cap = (t->n + (size_t)k + 1) * 2;
+    char *p = realloc(t->p, cap);
+    if (p) { t->p = p; t->cap = cap; } else t->bad = true;
+  }
+  if (!t->bad) t->n += (size_t)vsnprintf(t->p + t->n, (size_t)k + 1, fmt, aq);
+  va_end(aq);
+}
+
+typedef struct print { cg_text *t; const cg *c; const lp_kernel *k; bool *done; int depth; bool rowless; } print;
+
+static void line(print *p, const char *fmt, ...) RL_PRINTF(2, 3);
+static void line(print *p, const char *fmt, ...) {
+  char text[4096];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  cg_put(p->t, "%*s%s\n", 2 * p->depth, "", text);
+}
+
+/* ---- types and expressions ---- */
+
+static const char *compute_type(int dt) {
+  static const char *const ct[RL_NDTYPE] = { [RL_U8] = "uint8_t", [RL_I8] = "int8_t", [RL_I16] = "int16_t", [RL_I32] = "int32_t", [RL_I64] = "int64_t",
+    [RL_F16] = "float", [RL_BF16] = "float", [RL_F32] = "float", [RL_F64] = "double" };
+  return ct[dt];
+}
+
+static const char *storage_type(int dt) {
+  return dt == RL_F16 ? "rl_f16" : dt == RL_BF16 ? "rl_bf16" : compute_type(dt);
+}
+
+static const char *compute_suffix(int dt) { return dt == RL_F16 || dt == RL_BF16 ? "f32" : rl_dtypes[dt].suffix; }
+static bool is_half(int dt) { return dt == RL_F16 || dt == RL_BF16; }
+
+static void put_number(cg_text *t, int dt, double f, int64_t i) {
+  const char *ct = compute_type(dt);
+  if (!rl_dtypes[dt].is_float) { 
+    if (i == INT64_MIN) cg_put(t, "INT64_MIN");
+    else cg_put(t, "(%s)%" PRId64 "LL", ct, i);
+    return;
+  }
+  if (isnan(f)) cg_put(t, "(%s)NAN", ct);
+  else if (isinf(f)) cg_put(t, "(%s)%sINFINITY", ct, f < 0 ? "-" : "");
+  else {
+    char s[64];
+    snprintf(s, sizeof s, dt == RL_F64 ? "%.17g" : "%.9g", f);
+    if (!strpbrk(s, ".e")) strcat(s, ".0");
+    cg_put(t, "%s%s%s%s", f < 0 ? "(" : "", s, dt == RL_F64 ? "" : "f", f < 0 ? ")" : "");
+  }
+}
+
+static void put_limit(cg_text *t, int dt, bool low) {
+  static const char *const hi[RL_NDTYPE] = { [RL_U8] = "255", [RL_I8] = "127", [RL_I16] = "32767", [RL_I32] = "INT32_MAX", [RL_I64] = "INT64_MAX" };
+  static const char *const lo[RL_NDTYPE] = { [RL_U8] = "0", [RL_I8] = "-128", [RL_I16] = "-32768", [RL_I32] = "INT32_MIN", [RL_I64] = "INT64_MIN" };
+  if (rl_dtypes[dt].is_float) cg_put(t, low ? "-INFINITY" : "INFINITY");
+  else cg_put(t, "%s", low ? lo[dt] : hi[dt]);
+}
+
+static void put_init(cg_text *t, int row, int dt) {
+  const char *s = rl_ops[row].init;
+  if (!strcmp(s, "lowest")) put_limit(t, dt, true);
+  else if (!strcmp(s, "highest")) put_limit(t, dt, false);
+  else cg_put(t, "%s", s);
+}
+
+static const rl_attr_info *find_attr(int row, const char *name, size_t n) {
+  for (int i = 0; i < rl_ops[row].nattrs; i++)
+    if (strlen(rl_ops[row].attrs[i].name) == n && !memcmp(rl_ops[row].attrs[i].name, name, n)) return &rl_ops[row].attrs[i];
+  return NULL;
+}
+
+static int input_named(int row, const char *s, size_t n) {
+  if (n != 1) return -1;
+  return *s == 'x' ? 0 : *s == 'y' ? 1 : *s == 'z' ? 2 : *s == 'w' && rl_ops[row].nin > 3 ? 3 : -1;
+}
+
+static void put_attr(cg_text *t, const rl_attr_info *ai, const rl_attrs *at, int dt) {
+  if (ai->kind == 'f') put_number(t, rl_dtypes[dt].is_float ? dt : RL_F64, at ? at->v[ai->slot].f : ai->def, 0);
+  else cg_put(t, "%" PRId64, at ? at->v[ai->slot].i : (int64_t)ai->def);
+}
+
+/* A row's expression with its operands' names in place: functions get the suffix of the compute type, decimal literals its precision. */
+static void put_expr(cg_text *t, int row, int dt, const char *const *names, const char *acc, const rl_attrs *at) {
+  const char *suf = compute_suffix(dt);
+  for (const char *s = rl_ops[row].expr; *s;) {
+    if (isalpha((unsigned char)*s) || *s == '_') {
+      const char *e = s;
+      while (isalnum((unsigned char)*e) || *e == '_') e++;
+      size_t n = (size_t)(e - s);
+      const rl_attr_info *ai;
+      int in = input_named(row, s, n);
+      if (*e == '(') cg_put(t, "rl_%.*s_%s", (int)n, s, suf);
+      else if (acc && n == 1 && *s == 'a') cg_put(t, "%s", acc);
+      else if (in >= 0) cg_put(t, "%s", names[in]);
+      else if ((ai = find_attr(row, s, n))) put_attr(t, ai, at, dt);
+      else cg_put(t, "%.*s", (int)n, s);
+      s = e;
+    } else if (isdigit((unsigned char)*s)) {
+      char *e;
+      strtod(s, &e);
+      bool real = false;
+      for (const char *q = s; q < e; q++) real = real || *q == '.' || *q == 'e';
+      cg_put(t, "%.*s%s", (int)(e - s), s, real && !strcmp(suf, "f32") && *e != 'f' ? "f" : "");
+      s = e;
+    } else cg_put(t, "%c", *s++);
+  }
+}
+
+/* ---- positions ---- */
+
+static void put_position(cg_text *t, const lp_kernel *k, const cg_acc *a) {
+  bool any = false;
+  if (a->off) { cg_put(t, "%" PRId64, a->off); any = true; }
+  for (int l = 0; l < k->sp.n; l++) {
+    if (!a->st[l]) continue;
+    if (a->st[l] == 1) cg_put(t, "%si%d", any ? " + " : "", l);
+    else cg_put(t, "%s%" PRId64 " * i%d", any ? " + " : "", a->st[l], l);
+    any = true;
+  }
+  if (!any) cg_put(t, "0");
+}
+
+static void put_inner_position(cg_text *t, const lp_kernel *k) {
+  int64_t s = 1;
+  char text[512] = "";
+  for (int l = k->sp.n - 1; l >= k->nrow; l--) {
+    char part[64];
+    if (s == 1) snprintf(part, sizeof part, "i%d", l); else snprintf(part, sizeof part, "%" PRId64 " * i%d + ", s, l);
+    char joined[512];
+    snprintf(joined, sizeof joined, "%s%s", part, text);
+    strcpy(text, joined);
+    s *= k->sp.size[l];
+  }
+  cg_put(t, "%s", *text ? text : "0");
+}
+
+/* ---- instructions ---- */
+
+static const char *rname(const lp_kernel *k, int i, char *buf, size_t n) {
+  (void)k;
+  snprintf(buf, n, "v%d", i);
+  return buf;
+}
+
+static int ew_type(const lp_kernel *k, const lp_ins *p) { return p->narg ? k->ins[p->arg[p->narg - 1]].dt : p->dt; }
+
+static void put_load(print *p, const lp_ins *i) {
+  cg_text *t = p->t;
+  int dt = p->c->buf[i->buf].dt;
+  if (is_half(dt)) cg_put(t, "rl_load_%s(p%d + ", rl_dtypes[dt].suffix, i->buf); else cg_put(t, "p%d[", i->buf);
+  put_position(t, p->k, &i->acc);
+  cg_put(t, is_half(dt) ? ")" : "]");
+}
+
+static void put_ew(print *p, const lp_ins *i) {
+  char name[8][16];
+  const char *names[8] = { 0 };
+  for (int a = 0; a < i->narg; a++) names[a] = rname(p->k, i->arg[a], name[a], sizeof name[a]);
+  put_expr(p->t, i->row, ew_type(p->k, i), names, NULL, i->at);
+}
+
+static void put_round(print *p, int dt, const char *open) { (void)p; (void)dt; (void)open; }
+
+static void put_value(print *p, int n) {
+  const lp_ins *i = &p->k->ins[n];
+  cg_text *t = p->t;
+  switch (i->op) {
+  case LP_CONST: put_number(t, i->dt, i->f, i->i); break;
+  case LP_NUM: cg_put(t, "(%s)num[%" PRId64 "]", compute_type(i->dt), i->i); break;
+  case LP_LOAD: put_load(p, i); break;
+  case LP_INDEX: put_position(t, p->k, &i->acc); break;
+  case LP_CAST:
+    if (is_half(i->dt)) cg_put(t, "rl_round_%s((float)v%d)", rl_dtypes[i->dt].suffix, i->arg[0]);
+    else cg_put(t, "(%s)v%d", compute_type(i->dt), i->arg[0]);
+    break;
+  case LP_RAND:
+    cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (uint64_t)(", rl_ops[i->row].name, compute_suffix(i->dt), i->rng);
+    put_position(t, p->k, &i->acc);
+    cg_put(t, "))");
+    break;
+  case LP_EW:
+    cg_put(t, "(%s)(", compute_type(i->dt));
+    put_ew(p, i);
+    cg_put(t, ")");
+    break;
+  default: cg_put(t, "0");
+  }
+  (void)put_round;
+}
+
+static void define(print *p, int n) {
+  const lp_ins *i = &p->k->ins[n];
+  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+  put_value(p, n);
+  cg_put(p->t, ";\n");
+}
+
+/* Emits what an element value needs in this pass, itself last. */
+static void pull(print *p, int n, int pass) {
+  const lp_ins *i = &p->k->ins[n];
+  if (i->level != LP_ELEM || p->done[n]) return;
+  p->done[n] = true;
+  if (i->keep && i->pass < pass) {
+    cg_put(p->t, "%*sconst %s v%d = t%d[", 2 * p->depth, "", compute_type(i->dt), n, n);
+    put_inner_position(p->t, p->k);
+    cg_put(p->t, "];\n");
+    return;
+  }
+  if (i->op == LP_RED && i->rk == CG_RK_NONE) {
+    pull(p, i->arg[0], pass);
+  } else for (int a = 0; a < i->narg; a++) pull(p, i->arg[a], pass);
+  if (i->op == LP_RED && i->rk == CG_RK_NONE) cg_put(p->t, "%*sconst %s v%d = v%d;\n", 2 * p->depth, "", compute_type(i->dt), n, i->arg[0]);
+  else define(p, n);
+  if (i->keep) {
+    cg_put(p->t, "%*st%d[", 2 * p->depth, "", n);
+    put_inner_position(p->t, p->k);
+    cg_put(p->t, "] = v%d;\n", n);
+  }
+}
+
+static void put_store(print *p, const lp_ins *i) {
+  int dt = p->c->buf[i->buf].dt;
+  cg_put(p->t, "%*s", 2 * p->depth, "");
+  if (is_half(dt)) cg_put(p->t, "rl_store_%s(p%d + ", rl_dtypes[dt].suffix, i->buf); else cg_put(p->t, "p%d[", i->buf);
+  put_position(p->t, p->k, &i->acc);
+  if (is_half(dt)) cg_put(p->t, ", (float)v%d);\n", i->arg[0]); else cg_put(p->t, "] = (%s)v%d;\n", compute_type(dt), i->arg[0]);
+}
+
+/* ---- reductions ---- */
+
+static bool is_sum(const lp_ins *i) { return !strcmp(rl_ops[i->row].expr, "a + x"); }
+/* Accumulator across blocks and chunks: sums of floats widen. */
+static const char *wide_type(const lp_ins *i) { return is_sum(i) && rl_dtypes[i->dt].is_float ? "double" : compute_type(i->dt); }
+
+static void put_step(print *p, const lp_ins *i, const char *acc, const char *x) {
+  const char *names[3] = { x, x, x };
+  put_expr(p->t, i->row, i->dt, names, acc, i->at);
+}
+
+/* acc = step(acc, x) as a statement */
+static void combine(print *p, const lp_ins *i, const char *acc, const char *x) {
+  cg_put(p->t, "%*s%s = ", 2 * p->depth, "", acc);
+  put_step(p, i, acc, x);
+  cg_put(p->t, ";\n");
+}
+
+static void put_reduction_name(cg_text *t, const lp_ins *i) { cg_put(t, "rlr_%s_%s", rl_ops[i->row].name, compute_suffix(i->dt)); }
+
+static bool reduces_in(const lp_ins *i, int pass) { return i->op == LP_RED && i->pass == pass && i->rk != CG_RK_NONE; }
+
+/* Row and all-rows reductions of element values accumulate in s<n> inside a simd loop. */
+static bool simd_reduced(const print *p, const lp_ins *i, int pass) {
+  if (!reduces_in(i, pass) || i->level == LP_ELEM) return false;
+  if (p->rowless) return true;
+  return p->k->ins[i->arg[0]].level == LP_ELEM;
+}
+
+static bool simd_ok(const print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) if (simd_reduced(p, &p->k->ins[n], pass) && !lp_associative(p->k->ins[n].row)) return false;
+  return true;
+}
+
+static void simd_pragma(print *p, int pass) {
+  if (!simd_ok(p, pass)) return;
+  cg_put(p->t, "%*s_Pragma(\"omp simd", 2 * p->depth, "");
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!simd_reduced(p, i, pass)) continue;
+    cg_put(p->t, " reduction(");
+    if (is_sum(i)) cg_put(p->t, "+"); else put_reduction_name(p->t, i);
+    cg_put(p->t, ":s%d)", n);
+  }
+  cg_put(p->t, "\")\n");
+}
+
+static void declare_partials(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!simd_reduced(p, i, pass)) continue;
+    cg_put(p->t, "%*s%s s%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+    put_init(p->t, i->row, i->dt);
+    cg_put(p->t, ";\n");
+  }
+}
+
+static void fold_partials(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    char a[16], s[16];
+    if (!simd_reduced(p, i, pass)) continue;
+    snprintf(a, sizeof a, "a%d", n);
+    snprintf(s, sizeof s, "s%d", n);
+    combine(p, i, a, s);
+  }
+}
+
+/* ---- bodies ---- */
+
+static int64_t col_offset(const lp_kernel *k, const lp_ins *i) { return (int64_t)k->chunks * (k->nscalar + i->slot * k->inner); }
+
+/* Everything that one element does in a pass. */
+static void element_body(print *p, int pass) {
+  const lp_kernel *k = p->k;
+  memset(p->done, 0, (size_t)k->n);
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    if (!reduces_in(i, pass) || k->ins[i->arg[0]].level != LP_ELEM) continue;
+    char a[64], x[16];
+    pull(p, i->arg[0], pass);
+    snprintf(x, sizeof x, "v%d", i->arg[0]);
+    if (i->level == LP_ELEM) {
+      cg_text pos = { 0 };
+      put_inner_position(&pos, k);
+      char acc[600];
+      snprintf(acc, sizeof acc, "c%d[%s]", n, pos.p ? pos.p : "0");
+      free(pos.p);
+      combine(p, i, acc, x);
+      continue;
+    }
+    snprintf(a, sizeof a, "s%d", n);
+    combine(p, i, a, x);
+  }
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].op == LP_STORE && !k->ins[n].phase && k->ins[n].level == LP_ELEM && k->ins[n].pass == pass) pull(p, k->ins[n].arg[0], pass);
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].op == LP_STORE && !k->ins[n].phase && k->ins[n].level == LP_ELEM && k->ins[n].pass == pass) put_store(p, &k->ins[n]);
+}
+
+static bool pass_has_elements(const print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (i->phase && i->op != LP_RED) continue;
+    if (i->op == LP_RED && reduces_in(i, pass) && p->k->ins[i->arg[0]].level == LP_ELEM) return true;
+    if (i->op == LP_STORE && i->level == LP_ELEM && i->pass == pass) return true;
+    if (i->keep && i->pass == pass) return true;
+  }
+  return false;
+}
+
+static void inner_loops(print *p, int pass) {
+  const lp_kernel *k = p->k;
+  int last = k->sp.n - 1;
+  int depth = p->depth;
+  for (int l = k->nrow; l < last; l++, p->depth++) line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", l, l, k->sp.size[l], l);
+  bool blocked = k->sp.size[last] > BLOCK;
+  if (blocked) {
+    line(p, "for (int64_t lo%d = 0; lo%d < %" PRId64 "; lo%d += %d) {", last, last, k->sp.size[last], last, BLOCK);
+    p->depth++;
+    line(p, "const int64_t hi%d = RLG_MIN(lo%d + %d, (int64_t)%" PRId64 ");", last, last, BLOCK, k->sp.size[last]);
+  }
+  declare_partials(p, pass);
+  simd_pragma(p, pass);
+  if (blocked) line(p, "for (int64_t i%d = lo%d; i%d < hi%d; i%d++) {", last, last, last, last, last);
+  else line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", last, last, k->sp.size[last], last);
+  p->depth++;
+  element_body(p, pass);
+  p->depth--;
+  line(p, "}");
+  fold_partials(p, pass);
+  while (p->depth > depth) { p->depth--; line(p, "}"); }
+}
+
+static void row_reductions_open(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
+    cg_put(p->t, "%*s%s a%d = ", 2 * p->depth, "", wide_type(i), n);
+    put_init(p->t, i->row, i->dt);
+    cg_put(p->t, ";\n");
+  }
+}
+
+static void row_reductions_close(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
+    line(p, "const %s v%d = (%s)a%d;", compute_type(i->dt), n, compute_type(i->dt), n);
+  }
+}
+
+static void define_row(print *p, int n) {
+  const lp_ins *i = &p->k->ins[n];
+  if (i->op != LP_RED) { define(p, n); return; }
+  line(p, "const %s v%d = v%d;", compute_type(i->dt), n, i->arg[0]);
+}
+
+static void row_values(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (i->level != LP_ROW || i->phase || i->pass != pass || i->op == LP_STORE || (i->op == LP_RED && i->rk == CG_RK_ROW)) continue;
+    define_row(p, n);
+  }
+}
+
+/* Reductions over all rows of a value that the row has once. */
+static void row_into_chunk(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    char a[16], x[16];
+    if (!reduces_in(i, pass) || i->rk != CG_RK_COL || p->k->ins[i->arg[0]].level == LP_ELEM) continue;
+    snprintf(a, sizeof a, "a%d", n);
+    snprintf(x, sizeof x, "v%d", i->arg[0]);
+    combine(p, i, a, x);
+  }
+}
+
+static void decode_row(print *p, const char *row) {
+  const lp_kernel *k = p->k;
+  if (k->nrow == 1) { if (strcmp(row, "i0")) line(p, "const int64_t i0 = %s;", row); return; }
+  int64_t s = 1;
+  for (int l = k->nrow - 1; l >= 0; l--) {
+    if (l == 0) line(p, "const int64_t i0 = %s / %" PRId64 ";", row, s);
+    else line(p, "const int64_t i%d = %s / %" PRId64 " %% %" PRId64 ";", l, row, s, k->sp.size[l]);
+    s *= k->sp.size[l];
+  }
+}
+
+static void row_body(print *p) {
+  const lp_kernel *k = p->k;
+  for (int pass = 0; pass < k->npass; pass++) {
+    row_values(p, pass);
+    row_into_chunk(p, pass);
+    if (!pass_has_elements(p, pass)) continue;
+    row_reductions_open(p, pass);
+    line(p, "{");
+    p->depth++;
+    inner_loops(p, pass);
+    p->depth--;
+    line(p, "}");
+    row_reductions_close(p, pass);
+  }
+  for (int n = 0; n < k->n; n++) if (k->ins[n].op == LP_STORE && !k->ins[n].phase && k->ins[n].level == LP_ROW) put_store(p, &k->ins[n]);
+}
+
+/* A kernel whose rows are single elements: the row loop itself is the vector loop. */
+static void rowless_body(print *p) {
+  const lp_kernel *k = p->k;
+  if (k->nrow == 0) line(p, "const int64_t lb = 0, he = 1; (void)lb;");
+  else {
+    line(p, "for (int64_t lb = lo; lb < hi; lb += %d) {", BLOCK);
+    p->depth++;
+    line(p, "const int64_t he = RLG_MIN(lb + %d, hi);", BLOCK);
+  }
+  declare_partials(p, 0);
+  simd_pragma(p, 0);
+  line(p, k->nrow ? "for (int64_t i0 = lb; i0 < he; i0++) {" : "for (int64_t i0 = 0; i0 < he; i0++) {");
+  p->depth++;
+  row_values(p, 0);
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    char a[16], x[16];
+    if (!reduces_in(i, 0)) continue;
+    snprintf(a, sizeof a, "s%d", n);
+    snprintf(x, sizeof x, "v%d", i->arg[0]);
+    combine(p, i, a, x);
+  }
+  for (int n = 0; n < k->n; n++) if (k->ins[n].op == LP_STORE && !k->ins[n].phase) put_store(p, &k->ins[n]);
+  p->depth--;
+  line(p, "}");
+  fold_partials(p, 0);
+  if (k->nrow) { p->depth--; line(p, "}"); }
+}
+
+/* ---- chunks ---- */
+
+static void chunk_open(print *p) {
+  const lp_kernel *k = p->k;
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", compute_type(i->dt), n, k->inner);
+    if (i->op != LP_RED || !i->phase) continue;
+    if (i->level == LP_ELEM) {
+      line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", compute_type(i->dt), n, compute_type(i->dt), col_offset(k, i), k->inner);
+      cg_put(p->t, "%*sfor (int64_t j = 0; j < %" PRId64 "; j++) c%d[j] = ", 2 * p->depth, "", k->inner, n);
+    } else cg_put(p->t, "%*s%s a%d = ", 2 * p->depth, "", wide_type(i), n);
+    put_init(p->t, i->row, i->dt);
+    cg_put(p->t, ";\n");
+  }
+}
+
+static void chunk_close(print *p) {
+  const lp_kernel *k = p->k;
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    if (i->op != LP_RED || !i->phase || i->level == LP_ELEM) continue;
+    line(p, "((%s *)(scratch + %" PRId64 " + chunk))[0] = a%d;", wide_type(i), (int64_t)i->slot * k->chunks, n);
+  }
+}
+
+/* ---- phase 1 ---- */
+
+static void scalar_results(print *p) {
+  const lp_kernel *k = p->k;
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    char a[16], x[96];
+    if (i->op != LP_RED || !i->phase || i->level == LP_ELEM) continue;
+    line(p, "%s a%d = ((%s *)(scratch + %" PRId64 "))[0];", wide_type(i), n, wide_type(i), (int64_t)i->slot * k->chunks);
+    if (k->chunks > 1) {
+      snprintf(a, sizeof a, "a%d", n);
+      snprintf(x, sizeof x, "((%s *)(scratch + %" PRId64 " + c))[0]", wide_type(i), (int64_t)i->slot * k->chunks);
+      cg_put(p->t, "%*sfor (int64_t c = 1; c < %d; c++)", 2 * p->depth, "", k->chunks);
+      int d = p->depth;
+      p->depth = 1;
+      combine(p, i, a, x);
+      p->depth = d;
+    }
+    line(p, "const %s v%d = (%s)a%d;", compute_type(i->dt), n, compute_type(i->dt), n);
+  }
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    if (!i->phase || i->level == LP_ELEM || i->op == LP_RED) continue;
+    if (i->op == LP_STORE) put_store(p, i); else define(p, n);
+  }
+}
+
+static void fold_columns(print *p) {
+  const lp_kernel *k = p->k;
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    char a[32], x[32];
+    if (i->op != LP_RED || !i->phase || i->level != LP_ELEM) continue;
+    const char *ct = compute_type(i->dt);
+    line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 ");", ct, n, ct, col_offset(k, i));
+    if (k->chunks == 1) continue;
+    line(p, "for (int64_t c = 1; c < %d; c++) {", k->chunks);
+    p->depth++;
+    line(p, "const %s *restrict d%d = (const %s *)(scratch + %" PRId64 " + c * %" PRId64 ");", ct, n, ct, col_offset(k, i), k->inner);
+    line(p, "_Pragma(\"omp simd\")");
+    line(p, "for (int64_t j = 0; j < %" PRId64 "; j++)", k->inner);
+    snprintf(a, sizeof a, "c%d[j]", n);
+    snprintf(x, sizeof x, "d%d[j]", n);
+    p->depth++;
+    combine(p, i, a, x);
+    p->depth -= 2;
+    line(p, "}");
+  }
+}
+
+static void column_value(print *p, int n);
+static void column_pull(print *p, int n) {
+  const lp_ins *i = &p->k->ins[n];
+  if (i->level != LP_ELEM || p->done[n]) return;
+  p->done[n] = true;
+  if (i->op != LP_RED) for (int a = 0; a < i->narg; a++) column_pull(p, i->arg[a]);
+  column_value(p, n);
+}
+
+static void column_value(print *p, int n) {
+  const lp_ins *i = &p->k->ins[n];
+  if (i->op != LP_RED) { define(p, n); return; }
+  cg_put(p->t, "%*sconst %s v%d = c%d[", 2 * p->depth, "", compute_type(i->dt), n, n);
+  put_inner_position(p->t, p->k);
+  cg_put(p->t, "];\n");
+}
+
+static void column_results(print *p) {
+  const lp_kernel *k = p->k;
+  bool any = false;
+  for (int n = 0; n < k->n; n++) any = any || (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM);
+  if (!any) return;
+  fold_columns(p);
+  int depth = p->depth;
+  for (int l = k->nrow; l < k->sp.n; l++, p->depth++) {
+    if (l == k->sp.n - 1) line(p, "_Pragma(\"omp simd\")");
+    line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", l, l, k->sp.size[l], l);
+  }
+  memset(p->done, 0, (size_t)k->n);
+  for (int n = 0; n < k->n; n++) if (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM) column_pull(p, k->ins[n].arg[0]);
+  for (int n = 0; n < k->n; n++) if (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM) put_store(p, &k->ins[n]);
+  while (p->depth > depth) { p->depth--; line(p, "}"); }
+}
+
+/* ---- kernel ---- */
+
+static void pointers(print *p) {
+  const lp_kernel *k = p->k;
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    if (i->op != LP_LOAD && i->op != LP_STORE && i->op != LP_GATHER) continue;
+    bool first = true, written = false;
+    for (int m = 0; m < k->n; m++) {
+      const lp_ins *j = &k->ins[m];
+      if ((j->op != LP_LOAD && j->op != LP_STORE && j->op != LP_GATHER) || j->buf != i->buf) continue;
+      if (m < n) first = false;
+      written = written || j->op == LP_STORE;
+    }
+    if (!first) continue;
+    const char *st = storage_type(p->c->buf[i->buf].dt);
+    line(p, "%s%s *restrict p%d = (%s%s *)b[%d];", written ? "" : "const ", st, i->buf, written ? "" : "const ", st, i->buf);
+  }
+  if (k->scratch >= 0) line(p, "double *restrict scratch = (double *)b[%d];", k->scratch);
+}
+
+static void declare_reductions(cg_text *t, const lp_kernel *k) {
+  for (int n = 0; n < k->n; n++) {
+    const lp_ins *i = &k->ins[n];
+    if (i->op != LP_RED || is_sum(i) || !lp_associative(i->row)) continue;
+    const char *names[3] = { "omp_in", "omp_in", "omp_in" };
+    cg_put(t, "#ifndef RLG_%s_%s\n#define RLG_%s_%s\n", rl_ops[i->row].name, compute_suffix(i->dt), rl_ops[i->row].name, compute_suffix(i->dt));
+    cg_put(t, "#pragma omp declare reduction(");
+    put_reduction_name(t, i);
+    cg_put(t, " : %s : omp_out = ", compute_type(i->dt));
+    put_expr(t, i->row, i->dt, names, "omp_out", i->at);
+    cg_put(t, ") initializer(omp_priv = ");
+    put_init(t, i->row, i->dt);
+    cg_put(t, ")\n#endif\n");
+  }
+}
+
+/* What stands above the kernels of a unit, after the prelude. */
+void cg_print_prologue(cg_text *t) {
+  cg_put(t, "#include <stdint.h>\n#include <math.h>\n#define RLG_MIN(a, b) ((a) < (b) ? (a) : (b))\n");
+}
+
+void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k) {
+  print p = { t, c, k, calloc((size_t)k->n + 1, 1), 0, false };
+  if (!p.done) { t->bad = true; return; }
+  p.rowless = k->nrow == k->sp.n && k->sp.n <= 1;
+  declare_reductions(t, k);
+  cg_put(t, "\nint rl_k%d(void *const *b, const double *num, uint64_t seed, uint64_t ctr) {\n", k->id);
+  p.depth = 1;
+  line(&p, "(void)num; (void)seed; (void)ctr;");
+  pointers(&p);
+  for (int n = 0; n < k->n; n++) if (k->ins[n].level == LP_UNIFORM && (!k->ins[n].phase) && k->ins[n].op != LP_STORE && k->ins[n].op != LP_RED) define(&p, n);
+  bool par = k->chunks > 1 && k->work >= PARALLEL_WORK;
+  if (par) line(&p, "_Pragma(\"omp parallel for schedule(static)\")");
+  line(&p, "for (int64_t chunk = 0; chunk < %d; chunk++) {", k->chunks);
+  p.depth++;
+  line(&p, "const int64_t lo = %" PRId64 " * chunk / %d, hi = %" PRId64 " * (chunk + 1) / %d; (void)lo; (void)hi;", k->rows, k->chunks, k->rows, k->chunks);
+  chunk_open(&p);
+  if (p.rowless) rowless_body(&p);
+  else {
+    line(&p, "for (int64_t row = lo; row < hi; row++) {");
+    p.depth++;
+    if (k->nrow) decode_row(&p, "row");
+    row_body(&p);
+    p.depth--;
+    line(&p, "}");
+  }
+  chunk_close(&p);
+  p.depth--;
+  line(&p, "}");
+  scalar_results(&p);
+  column_results(&p);
+  line(&p, "return 0;");
+  cg_put(t, "}\n");
+  free(p.done);
+}
