@@ -112,7 +112,8 @@ static void put_expr(cg_text *t, int row, int dt, const char *const *names, cons
       size_t n = (size_t)(e - s);
       const rl_attr_info *ai;
       int in = input_named(row, s, n);
-      if (*e == '(') cg_put(t, "rl_%.*s_%s", (int)n, s, suf);
+      if (*e == '(' && n == 1 && *s == 'K') cg_put(t, "(%s)", compute_type(dt));
+      else if (*e == '(') cg_put(t, "rl_%.*s_%s", (int)n, s, suf);
       else if (acc && n == 1 && *s == 'a') cg_put(t, "%s", acc);
       else if (in >= 0) cg_put(t, "%s", names[in]);
       else if ((ai = find_attr(row, s, n))) put_attr(t, ai, at, dt);
@@ -182,8 +183,6 @@ static void put_ew(print *p, const lp_ins *i) {
   put_expr(p->t, i->row, ew_type(p->k, i), names, NULL, i->at);
 }
 
-static void put_round(print *p, int dt, const char *open) { (void)p; (void)dt; (void)open; }
-
 static void put_value(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
   cg_text *t = p->t;
@@ -208,7 +207,6 @@ static void put_value(print *p, int n) {
     break;
   default: cg_put(t, "0");
   }
-  (void)put_round;
 }
 
 static void define(print *p, int n) {

@@ -97,7 +97,8 @@ rl_status cg_fuse(cg *c);       /* nodes -> groups */
 bool cg_map(cg *c, cg_group *g, bool final);
 int cg_root(const cg *c, int i);
 /* schedule.c */
-rl_status cg_schedule(cg *c);
+rl_status cg_order(cg *c);      /* order of the groups */
+rl_status cg_arena(cg *c);      /* lifetimes and the arena */
 void cg_free(cg *c);
 void cg_note(cg *c, const char *fmt, ...) RL_PRINTF(2, 3);
 bool cg_add_dep(cg *c, int node, int before);

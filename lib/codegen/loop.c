@@ -102,7 +102,13 @@ static int operand(build *b, int m, int k) {
 static int pointwise(build *b, const cg_node *n, const int *arg, const cg_acc *acc, int phase) {
   lp_ins i = { .dt = n->type.dtype, .row = n->op, .narg = n->nin, .at = n->at, .acc = *acc, .phase = (uint8_t)phase, .buf = -1 };
   for (int k = 0; k < n->nin && k < 8; k++) i.arg[k] = arg[k];
-  if (n->op == RL_G_CAST || is_named(n->op, "cast")) {
+  if (is_named(n->op, "full")) {
+    i.op = LP_CONST;
+    i.f = n->at->v[0].f;
+    i.i = (int64_t)i.f;
+    i.acc = (cg_acc){ 0 };
+  } else if (is_named(n->op, "iota")) i.op = LP_INDEX;
+  else if (n->op == RL_G_CAST || is_named(n->op, "cast") || is_named(n->op, "reshape")) {
     if (b->k->ins[arg[0]].dt == n->type.dtype) return arg[0];
     i.op = LP_CAST;
   } else if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_RAND) { i.op = LP_RAND; i.rng = n->rng; }

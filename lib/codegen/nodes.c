@@ -80,7 +80,7 @@ static bool is_op(int op, const char *name) { return op < RL_NOP && !strcmp(rl_o
 
 static bool is_random_pw(int op) { return is_op(op, "rand") || is_op(op, "randn"); }
 
-static cg_kind kind_of(const rl_graph *g, const rl_node *n) {
+static cg_kind kind_of(const rl_node *n) {
   switch (n->op) {
   case RL_G_INPUT: case RL_G_NUMBER: case RL_G_CONST: case RL_G_TENSOR: case RL_G_EMPTY: return CG_SRC;
   case RL_G_PROJ: return CG_CALL;
@@ -91,8 +91,8 @@ static cg_kind kind_of(const rl_graph *g, const rl_node *n) {
   }
   if (is_op(n->op, "cat")) return CG_JOIN;
   if (is_random_pw(n->op)) return CG_PW;
-  if (is_op(n->op, "arange") || is_op(n->op, "fill") || is_op(n->op, "full")) return rl_ops[n->op].kind == RL_K_EW ? CG_PW : CG_CALL;
-  (void)g;
+  if (is_op(n->op, "full") || is_op(n->op, "iota") || is_op(n->op, "reshape")) return CG_PW;
+  if (is_op(n->op, "argmax") || is_op(n->op, "argmin")) return CG_CALL;
   switch (rl_ops[n->op].kind) {
   case RL_K_EW: return rl_ops[n->op].expr ? CG_PW : CG_CALL;
   case RL_K_RED: return rl_ops[n->op].expr ? CG_RED : CG_CALL;
@@ -116,7 +116,7 @@ static rl_status copy_node(cg *c, rl_ref r) {
   int in[64], *list = in;
   if (gn->nin > 64 && !(list = malloc(sizeof(int) * (size_t)gn->nin))) return rl_error_status(RL_OOM, "[compile] out of memory");
   for (int k = 0; k < gn->nin; k++) list[k] = g->refs[gn->in + k];
-  int i = add_node(c, gn->op, kind_of(g, gn), rl_node_type(g, r), list, gn->nin, gn->storage);
+  int i = add_node(c, gn->op, kind_of(gn), rl_node_type(g, r), list, gn->nin, gn->storage);
   if (list != in) free(list);
   if (i < 0) return RL_OOM;
   cg_node *n = &c->node[i];
@@ -423,7 +423,8 @@ static void mark_live(cg *c) {
 static void mark_uniform(cg *c) {
   for (int i = 0; i < c->n; i++) {
     cg_node *n = &c->node[i];
-    if (n->kind != CG_PW || cg_numel(&n->type) != 1 || is_output_buf(c, n->buf) || is_random_pw(n->op)) continue;
+    if (n->kind != CG_PW || is_output_buf(c, n->buf) || is_random_pw(n->op)) continue;
+    if (cg_numel(&n->type) != 1 && !is_op(n->op, "full")) continue; /* a constant is free at any size */
     bool ok = true;
     for (int k = 0; k < n->nin; k++) {
       const cg_node *p = &c->node[cg_root(c, n->in[k])];

@@ -119,8 +119,9 @@ static rl_status place_arena(cg *c) {
   return RL_OK;
 }
 
-rl_status cg_schedule(cg *c) {
-  RL_TRY(make_order(c));
+rl_status cg_order(cg *c) { return make_order(c); }
+
+rl_status cg_arena(cg *c) {
   lifetimes(c);
   return place_arena(c);
 }

@@ -1,0 +1,235 @@
+/* Build: C text to a loaded library (text -> functions).
+ *
+ * Artifacts lie in a folder under names that hash the source, the flags, the compiler and the CPU. They are written beside their place and
+ * renamed, so that processes may build the same one at once; one that cannot be loaded, or does not carry its own name, is built again. */
+#include "build.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+enum { BUILD_VERSION = 1 };
+
+static const char *const flags_common[] = { "-std=gnu11", "-w", "-O3", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-shared",
+  "-fPIC",
+#if defined(__x86_64__) || defined(__i386__)
+  "-march=native", "-mprefer-vector-width=512",
+#elif defined(__aarch64__)
+  "-mcpu=native",
+#endif
+  NULL };
+
+typedef struct digest { uint64_t a, b; } digest;
+
+static void mix_bytes(digest *d, const void *p, size_t n) {
+  const unsigned char *s = p;
+  for (size_t i = 0; i < n; i++) {
+    d->a = (d->a ^ s[i]) * 0x100000001b3u;
+    d->b = (d->b + s[i] + 1) * 0x9e3779b97f4a7c15u;
+    d->b ^= d->b >> 29;
+  }
+}
+
+static void mix_text(digest *d, const char *s) { mix_bytes(d, s, strlen(s) + 1); }
+
+/* The first of cc, gcc and clang on the path. */
+static const char *compiler(void) {
+  static char found[512];
+  static bool looked;
+  static const char *const names[] = { "cc", "gcc", "clang" };
+  if (looked) return *found ? found : NULL;
+  looked = true;
+  const char *path = getenv("PATH");
+  for (size_t k = 0; path && k < 3 && !*found; k++) {
+    for (const char *p = path; *p;) {
+      size_t n = strcspn(p, ":");
+      snprintf(found, sizeof found, "%.*s/%s", (int)n, p, names[k]);
+      if (access(found, X_OK) == 0) return found;
+      *found = 0;
+      p += n + (p[n] == ':');
+    }
+  }
+  return *found ? found : NULL;
+}
+
+bool rl_build_has_compiler(void) { return compiler() != NULL; }
+
+static void mix_compiler(digest *d, const char *cc) {
+  struct stat st;
+  mix_text(d, cc);
+  if (stat(cc, &st)) return;
+  int64_t facts[2] = { (int64_t)st.st_size, (int64_t)st.st_mtime };
+  mix_bytes(d, facts, sizeof facts);
+}
+
+/* The lines of the first processor that name it and its instructions. */
+static void mix_cpu(digest *d) {
+  char line[4096];
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  if (!f) return;
+  while (fgets(line, sizeof line, f) && *line != '\n')
+    if (!strncmp(line, "flags", 5) || !strncmp(line, "model name", 10) || !strncmp(line, "Features", 8)) mix_text(d, line);
+  fclose(f);
+}
+
+static const char *contract_flag(bool strict) { return strict ? "-ffp-contract=off" : "-ffp-contract=fast"; }
+
+static void make_key(const char *source, bool strict, char key[40]) {
+  digest d = { 0xcbf29ce484222325u, 0x84222325cbf29ce4u };
+  for (int i = 0; flags_common[i]; i++) mix_text(&d, flags_common[i]);
+  mix_text(&d, contract_flag(strict));
+  mix_compiler(&d, compiler());
+  mix_cpu(&d);
+  mix_text(&d, rl_prelude_text);
+  mix_text(&d, source);
+  snprintf(key, 40, "%016" PRIx64 "%016" PRIx64, d.a, d.b);
+}
+
+static bool make_folder(const char *path) {
+  char p[512];
+  snprintf(p, sizeof p, "%s", path);
+  for (char *s = p + 1; *s; s++) {
+    if (*s != '/') continue;
+    *s = 0;
+    if (mkdir(p, 0777) && errno != EEXIST) return false;
+    *s = '/';
+  }
+  return mkdir(p, 0777) == 0 || errno == EEXIST;
+}
+
+static bool cache_folder(char *out, size_t n) {
+  const char *c = rl_env_str(RL_ENV_CACHE), *x = getenv("XDG_CACHE_HOME"), *h = getenv("HOME");
+  if (c && *c) snprintf(out, n, "%s/v%d", c, BUILD_VERSION);
+  else if (x && *x) snprintf(out, n, "%s/relume/v%d", x, BUILD_VERSION);
+  else if (h && *h) snprintf(out, n, "%s/.cache/relume/v%d", h, BUILD_VERSION);
+  else snprintf(out, n, "/tmp/relume-%d/v%d", (int)getuid(), BUILD_VERSION);
+  if (make_folder(out)) return true;
+  snprintf(out, n, "/tmp/relume-%d/v%d", (int)getuid(), BUILD_VERSION);
+  return make_folder(out);
+}
+
+/* Runs the compiler without a shell; its messages go to log. */
+static int run_compiler(bool strict, const char *mode, const char *in, const char *out, const char *log) {
+  const char *argv[32];
+  int n = 0, status = -1;
+  pid_t pid;
+  posix_spawn_file_actions_t fa;
+  argv[n++] = compiler();
+  for (int i = 0; flags_common[i]; i++) argv[n++] = flags_common[i];
+  argv[n++] = contract_flag(strict);
+  if (mode) argv[n++] = mode;
+  argv[n++] = "-o"; argv[n++] = out; argv[n++] = in; argv[n++] = "-lm"; argv[n] = NULL;
+  posix_spawn_file_actions_init(&fa);
+  posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&fa, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  posix_spawn_file_actions_adddup2(&fa, 1, 2);
+  int e = posix_spawn(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
+  posix_spawn_file_actions_destroy(&fa);
+  if (e) return -1;
+  while (waitpid(pid, &status, 0) < 0) if (errno != EINTR) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool write_source(const char *path, const char *key, const char *source) {
+  FILE *f = fopen(path, "w");
+  if (!f) return false;
+  bool ok = fputs(rl_prelude_text, f) >= 0 && fprintf(f, "\nconst char rl_key[] = \"%s\";\n", key) > 0 && fputs(source, f) >= 0;
+  return fclose(f) == 0 && ok;
+}
+
+static rl_status log_error(const char *log) {
+  char text[1500];
+  FILE *f = fopen(log, "r");
+  size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  text[n] = 0;
+  if (f) fclose(f);
+  return rl_error("[compile] the C compiler refused generated code; got\n%s", text);
+}
+
+static void temp_name(char *out, size_t n, const char *folder, const char *key, const char *ext) {
+  static int serial;
+  snprintf(out, n, "%s/%s.%d.%d.%s", folder, key, (int)getpid(), __sync_fetch_and_add(&serial, 1), ext);
+}
+
+static rl_status compile(const char *source, bool strict, const char *folder, const char *key, const char *place) {
+  char c[1024], so[1024], log[1024];
+  temp_name(c, sizeof c, folder, key, "c");
+  temp_name(so, sizeof so, folder, key, "so");
+  temp_name(log, sizeof log, folder, key, "log");
+  rl_status s = RL_OK;
+  if (!write_source(c, key, source)) s = rl_error("[compile] cannot write %s: %s", c, strerror(errno));
+  else if (run_compiler(strict, NULL, c, so, log)) s = log_error(log);
+  else if (rename(so, place)) s = rl_error("[compile] cannot write %s: %s", place, strerror(errno));
+  unlink(c);
+  unlink(log);
+  if (s != RL_OK) unlink(so);
+  return s;
+}
+
+static void *open_checked(const char *place, const char *key) {
+  void *h = dlopen(place, RTLD_NOW | RTLD_LOCAL);
+  if (!h) return NULL;
+  const char *own = dlsym(h, "rl_key");
+  if (own && !strcmp(own, key)) return h;
+  dlclose(h);
+  return NULL;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+rl_status rl_build(const char *source, bool strict, rl_built *out) {
+  char folder[400], key[40];
+  memset(out, 0, sizeof *out);
+  if (!compiler()) return rl_error("[compile] no C compiler; looked for cc, gcc and clang on the path");
+  if (!cache_folder(folder, sizeof folder)) return rl_error("[compile] no folder to cache kernels in; set RELUME_CACHE");
+  make_key(source, strict, key);
+  snprintf(out->path, sizeof out->path, "%s/%s.so", folder, key);
+  double start = seconds();
+  out->from_cache = true;
+  if (access(out->path, R_OK) == 0) out->handle = open_checked(out->path, key);
+  if (!out->handle) {
+    out->from_cache = false;
+    unlink(out->path);
+    RL_TRY(compile(source, strict, folder, key, out->path));
+    out->handle = open_checked(out->path, key);
+    if (!out->handle) return rl_error("[compile] cannot load %s: %s", out->path, dlerror());
+  }
+  out->seconds = seconds() - start;
+  return RL_OK;
+}
+
+void *rl_build_symbol(const rl_built *b, const char *name) { return dlsym(b->handle, name); }
+
+char *rl_build_assembly(const char *source, bool strict) {
+  char folder[400], key[40], c[1024], s[1024], log[1024];
+  if (!compiler() || !cache_folder(folder, sizeof folder)) return NULL;
+  make_key(source, strict, key);
+  temp_name(c, sizeof c, folder, key, "c");
+  temp_name(s, sizeof s, folder, key, "s");
+  temp_name(log, sizeof log, folder, key, "log");
+  char *text = NULL;
+  if (write_source(c, key, source) && !run_compiler(strict, "-S", c, s, log)) {
+    FILE *f = fopen(s, "r");
+    if (f && !fseek(f, 0, SEEK_END)) {
+      long n = ftell(f);
+      rewind(f);
+      if (n >= 0 && (text = malloc((size_t)n + 1))) text[fread(text, 1, (size_t)n, f)] = 0;
+    }
+    if (f) fclose(f);
+  }
+  unlink(c); unlink(s); unlink(log);
+  return text;
+}

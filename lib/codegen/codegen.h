@@ -1,0 +1,23 @@
+/* Codegen: a functional primitive graph to generated C and a list of launches (graph -> program).
+ * What lib/runtime sees of lib/codegen. */
+#ifndef RL_CODEGEN_H
+#define RL_CODEGEN_H
+#include "loop.h"
+
+typedef struct cg_launch {
+  bool call;
+  int kernel;            /* number of the generated function */
+  int node;              /* call: its node */
+  int64_t flops, bytes;
+  char *label;           /* ops fused */
+} cg_launch;
+
+typedef struct cg_program {
+  cg c;
+  cg_launch *launch; int nlaunch;
+  char *source;
+} cg_program;
+
+rl_status cg_compile(const rl_graph *g, bool strict, cg_program *out);
+void cg_program_free(cg_program *p);
+#endif
