@@ -112,8 +112,7 @@ static void put_expr(cg_text *t, int row, int dt, const char *const *names, cons
       size_t n = (size_t)(e - s);
       const rl_attr_info *ai;
       int in = input_named(row, s, n);
-      if (*e == '(' && n == 1 && *s == 'K') cg_put(t, "(%s)", compute_type(dt));
-      else if (*e == '(') cg_put(t, "rl_%.*s_%s", (int)n, s, suf);
+      if (*e == '(') cg_put(t, "rl_%.*s_%s", (int)n, s, suf);
       else if (acc && n == 1 && *s == 'a') cg_put(t, "%s", acc);
       else if (in >= 0) cg_put(t, "%s", names[in]);
       else if ((ai = find_attr(row, s, n))) put_attr(t, ai, at, dt);
@@ -171,9 +170,10 @@ static int ew_type(const lp_kernel *k, const lp_ins *p) { return p->narg ? k->in
 static void put_load(print *p, const lp_ins *i) {
   cg_text *t = p->t;
   int dt = p->c->buf[i->buf].dt;
-  if (is_half(dt)) cg_put(t, "rl_load_%s(p%d + ", rl_dtypes[dt].suffix, i->buf); else cg_put(t, "p%d[", i->buf);
+  if (is_half(dt)) cg_put(t, "rl_ld_%s(", rl_dtypes[dt].suffix);
+  cg_put(t, "p%d[", i->buf);
   put_position(t, p->k, &i->acc);
-  cg_put(t, is_half(dt) ? ")" : "]");
+  cg_put(t, is_half(dt) ? "])" : "]");
 }
 
 static void put_ew(print *p, const lp_ins *i) {
@@ -192,11 +192,12 @@ static void put_value(print *p, int n) {
   case LP_LOAD: put_load(p, i); break;
   case LP_INDEX: put_position(t, p->k, &i->acc); break;
   case LP_CAST:
-    if (is_half(i->dt)) cg_put(t, "rl_round_%s((float)v%d)", rl_dtypes[i->dt].suffix, i->arg[0]);
+    if (is_half(i->dt)) cg_put(t, "rl_ld_%s(rl_st_%s((float)v%d))", rl_dtypes[i->dt].suffix, rl_dtypes[i->dt].suffix, i->arg[0]);
+    else if (!rl_dtypes[i->dt].is_float && rl_dtypes[p->k->ins[i->arg[0]].dt].is_float) cg_put(t, "(%s)rl_toint((double)v%d)", compute_type(i->dt), i->arg[0]);
     else cg_put(t, "(%s)v%d", compute_type(i->dt), i->arg[0]);
     break;
   case LP_RAND:
-    cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (uint64_t)(", rl_ops[i->row].name, compute_suffix(i->dt), i->rng);
+    cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (int64_t)(", rl_ops[i->row].name, compute_suffix(i->dt), i->rng);
     put_position(t, p->k, &i->acc);
     cg_put(t, "))");
     break;
@@ -241,10 +242,10 @@ static void pull(print *p, int n, int pass) {
 
 static void put_store(print *p, const lp_ins *i) {
   int dt = p->c->buf[i->buf].dt;
-  cg_put(p->t, "%*s", 2 * p->depth, "");
-  if (is_half(dt)) cg_put(p->t, "rl_store_%s(p%d + ", rl_dtypes[dt].suffix, i->buf); else cg_put(p->t, "p%d[", i->buf);
+  cg_put(p->t, "%*sp%d[", 2 * p->depth, "", i->buf);
   put_position(p->t, p->k, &i->acc);
-  if (is_half(dt)) cg_put(p->t, ", (float)v%d);\n", i->arg[0]); else cg_put(p->t, "] = (%s)v%d;\n", compute_type(dt), i->arg[0]);
+  if (is_half(dt)) cg_put(p->t, "] = rl_st_%s((float)v%d);\n", rl_dtypes[dt].suffix, i->arg[0]);
+  else cg_put(p->t, "] = (%s)v%d;\n", compute_type(dt), i->arg[0]);
 }
 
 /* ---- reductions ---- */
