@@ -1,0 +1,162 @@
+/* Plans in Lua: compiling a graph, running it, looking at it. */
+#include "../runtime/plan.h"
+#include "graph.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define BIND_PLAN "relume.plan"
+
+/* A plan with the arrays that a call fills in. */
+typedef struct plan_box {
+  rl_plan *plan;
+  int inputs, outputs, numbers;
+  rl_tensor **in, **out;
+  double *num;
+  bool busy;
+} plan_box;
+
+static plan_box *plan_at(lua_State *L, int i) {
+  plan_box *b = (plan_box *)luaL_checkudata(L, i, BIND_PLAN);
+  if (!b->plan) luaL_error(L, "[plan] the plan was freed");
+  return b;
+}
+
+static int plan_gc(lua_State *L) {
+  plan_box *b = (plan_box *)luaL_checkudata(L, 1, BIND_PLAN);
+  rl_plan_free(b->plan);
+  free(b->in);
+  free(b->num);
+  memset(b, 0, sizeof *b);
+  return 0;
+}
+
+static int plan_push(lua_State *L, rl_plan *p) {
+  rl_plan_info info;
+  plan_box *b = (plan_box *)lua_newuserdata(L, sizeof *b);
+  memset(b, 0, sizeof *b);
+  b->plan = p;
+  luaL_getmetatable(L, BIND_PLAN);
+  lua_setmetatable(L, -2);
+  rl_plan_get_info(p, &info);
+  b->inputs = info.inputs;
+  b->outputs = info.outputs;
+  b->numbers = info.numbers;
+  b->in = calloc((size_t)(info.inputs + info.outputs) + 1, sizeof *b->in);
+  b->num = calloc((size_t)info.numbers + 1, sizeof *b->num);
+  if (!b->in || !b->num) return luaL_error(L, "[plan] out of memory");
+  b->out = b->in + info.inputs;
+  return 1;
+}
+
+static bool option(lua_State *L, int i, const char *name) {
+  if (!lua_istable(L, i)) return false;
+  lua_getfield(L, i, name);
+  bool on = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return on;
+}
+
+/* g:compile{strict = bool, passes = bool} -> plan. Runs the passes first unless the graph is primitive already (or passes is false). */
+static int graph_compile(lua_State *L) {
+  rl_graph *g = bind_graph(L, 1);
+  rl_compile_opts o = { .strict = option(L, 2, "strict") };
+  rl_graph *done = g->functional && g->primitive ? NULL : rl_pass_run(g);
+  if (!done && !(g->functional && g->primitive)) return bind_raise(L, RL_ERR);
+  rl_plan *p = rl_plan_compile(done ? done : g, &o);
+  rl_graph_free(done);
+  if (!p) return bind_raise(L, RL_ERR);
+  return plan_push(L, p);
+}
+
+static int plan_finish(lua_State *L, plan_box *b) {
+  memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
+  luaL_checkstack(L, b->outputs + 4, "too many outputs");
+  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
+  int n = b->outputs;
+  for (int i = 0; i < n; i++) bind_push_tensor(L, b->out[i]);
+  return n;
+}
+
+/* plan:run({tensors}, {numbers}) -> outputs. */
+static int plan_run(lua_State *L) {
+  plan_box *b = plan_at(L, 1);
+  luaL_argcheck(L, b->inputs == 0 || lua_istable(L, 2), 2, "table of tensors expected");
+  luaL_argcheck(L, b->numbers == 0 || lua_istable(L, 3), 3, "table of numbers expected");
+  for (int i = 0; i < b->inputs; i++) {
+    lua_rawgeti(L, 2, i + 1);
+    if (!(b->in[i] = bind_totensor(L, -1))) return luaL_error(L, "[plan] input %d; got %s, need tensor", i + 1, luaL_typename(L, -1));
+    lua_pop(L, 1);
+  }
+  for (int i = 0; i < b->numbers; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    if (!lua_isnumber(L, -1)) return luaL_error(L, "[plan] number %d; got %s, need number", i + 1, luaL_typename(L, -1));
+    b->num[i] = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  return plan_finish(L, b);
+}
+
+/* plan:call(t1, t2, ..., n1, ...) -> outputs: as run, without tables. */
+static int plan_call(lua_State *L) {
+  plan_box *b = plan_at(L, 1);
+  for (int i = 0; i < b->inputs; i++)
+    if (!(b->in[i] = bind_totensor(L, i + 2))) return luaL_error(L, "[plan] input %d; got %s, need tensor", i + 1, luaL_typename(L, i + 2));
+  for (int i = 0; i < b->numbers; i++) b->num[i] = luaL_checknumber(L, b->inputs + i + 2);
+  lua_settop(L, b->inputs + 1); /* the inputs stay referenced */
+  return plan_finish(L, b);
+}
+
+static void set_int(lua_State *L, const char *k, int64_t v) {
+  lua_pushnumber(L, (lua_Number)v);
+  lua_setfield(L, -2, k);
+}
+
+/* plan:info() -> {inputs, outputs, numbers, launches, kernels, calls, arenaBytes, flops, bytes, buildSeconds, fromCache}. */
+static int plan_info(lua_State *L) {
+  rl_plan_info f;
+  rl_plan_get_info(plan_at(L, 1)->plan, &f);
+  lua_createtable(L, 0, 11);
+  set_int(L, "inputs", f.inputs);
+  set_int(L, "outputs", f.outputs);
+  set_int(L, "numbers", f.numbers);
+  set_int(L, "launches", f.launches);
+  set_int(L, "kernels", f.kernels);
+  set_int(L, "calls", f.calls);
+  set_int(L, "arenaBytes", f.arena_bytes);
+  set_int(L, "flops", f.flops);
+  set_int(L, "bytes", f.bytes);
+  lua_pushnumber(L, f.build_s);
+  lua_setfield(L, -2, "buildSeconds");
+  lua_pushboolean(L, f.from_cache);
+  lua_setfield(L, -2, "fromCache");
+  return 1;
+}
+
+/* plan:source() -> the generated C. */
+static int plan_source(lua_State *L) {
+  lua_pushstring(L, rl_plan_source(plan_at(L, 1)->plan));
+  return 1;
+}
+
+/* plan:describe() -> one line a launch. */
+static int plan_describe(lua_State *L) {
+  char *s = rl_plan_describe(plan_at(L, 1)->plan);
+  lua_pushstring(L, s ? s : "");
+  free(s);
+  return 1;
+}
+
+/* Adds compile to graphs and registers plans. */
+void bind_open_plan(lua_State *L) {
+  static const luaL_Reg methods[] = { { "run", plan_run }, { "call", plan_call }, { "info", plan_info }, { "source", plan_source },
+    { "describe", plan_describe }, { "__gc", plan_gc }, { "__tostring", plan_describe }, { NULL, NULL } };
+  luaL_newmetatable(L, BIND_PLAN);
+  luaL_register(L, NULL, methods);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  luaL_getmetatable(L, BIND_GRAPH);
+  lua_pushcfunction(L, graph_compile);
+  lua_setfield(L, -2, "compile");
+  lua_pop(L, 1);
+}
