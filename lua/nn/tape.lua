@@ -192,17 +192,19 @@ local function setGradInput(self, r, dxs)
    return g
 end
 
--- gradWeight += scale * dweight, gradBias likewise; dxs[i] is the first parameter's.
+-- g += scale * d, where there are both.
+local function add(g, scale, d)
+   if not (g and d) then return end
+   if scale == 1 then g:add(d) else g:add(scale, d) end
+end
+
+-- Adds the parameters' gradients to gradWeight and gradBias; dxs[i] is the first one's.
 local function accumulate(self, r, dxs, i, scale)
    if r.w then
-      local d = dxs[i]
-      if d and self.gradWeight then self.gradWeight:add(scale, d) end
+      add(self.gradWeight, scale, dxs[i])
       i = i + 1
    end
-   if r.b then
-      local d = dxs[i]
-      if d and self.gradBias then self.gradBias:add(scale, d) end
-   end
+   if r.b then add(self.gradBias, scale, dxs[i]) end
 end
 
 -- A part of xs: the input's leaves, or the parameters'.
