@@ -19,6 +19,10 @@ RL_API rl_status rl_set_requires_grad(rl_tensor *t, bool on);
 /* rl_call's hooks. */
 RL_API rl_status rl_tape_record(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out, int nout);
 RL_API rl_status rl_tape_record_write(rl_tensor *dst, rl_tensor *value); /* dst took value's elements in place; value carries the history */
+/* Fails when dst may not be written in place: a leaf that requires grad (or a view of one) while grad mode is on. */
+RL_API rl_status rl_tape_check_write(const char *name, const rl_tensor *dst);
+RL_API rl_status rl_tape_view(rl_tensor *x, rl_tensor *view); /* view follows in-place writes to x's base, and the other way round */
+RL_API uint32_t rl_tape_saved_inputs(rl_op op, rl_tensor *const *in, int nin); /* bits of the inputs whose values would be saved */
 /* dx[i] = sum_k d ys[k] / d xs[i] applied to dys[k] (NULL: ones, ys[k] must have one element). NULL result: xs[i] not reached. */
 RL_API rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx,
                          bool retain, bool create_graph, rl_tensor **dx);

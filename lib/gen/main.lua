@@ -25,6 +25,8 @@ local function write(name, text)
 end
 
 local rows, helpers = require('rows').read(defs)
-require('formula').compile(rows, helpers)
+local formulas, grads = require('formula').compile(rows, helpers)
+write('op_formula.c', formulas)
+write('op_grad.c', grads)
 require('optable')(rows, helpers, write)
 require('kernels')(rows, write)

@@ -98,9 +98,13 @@ local function entry(p, row)
    f('in_names', ins); f('out_names', outs); f('attrs', attrs)
    f('kind', 'RL_K_' .. row.kind); f('nin', row.variadic and 255 or row.nin); f('nmin', row.nmin)
    f('nout', row.nout); f('nattrs', #row.attrs)
+   local opt = 0
+   for i, v in ipairs(row.ins) do if v.optional then opt = opt + 2 ^ (i - 1) end end
+   f('optional', opt)
    f('dtypes', typesCode[row.types or 'all']); f('in_dtypes', '{' .. inTypes(row) .. '}')
    f('out_dtype', row.out and outCode[row.out] or 0)
    f('flags', flags(row)); f('save_in', row.saveIn or 0); f('save_out', row.saveOut or 0); f('save_grad', row.saveGrad or 0)
+   f('need_in', row.needIn and '{' .. table.concat(row.needIn, ', ') .. '}'); f('need_out', row.needOut and '{' .. table.concat(row.needOut, ', ') .. '}')
    f('shape', shapeName(row)); f('view', row.view and 'rl_view_' .. row.view)
    local k = kernelName(row)
    f('kernel', k and '{' .. k .. '}')
@@ -150,12 +154,14 @@ local function wrapper(p, row)
    p('}')
 end
 
-local helperTypes = { tensor = 'rl_tensor *', meta = 'const rl_tensor *', ints = 'rl_ints ', int = 'int64_t ', num = 'double ', bool = 'bool ', dtype = 'rl_dtype ' }
+local helperTypes = { tensor = 'rl_tensor *', meta = 'const rl_tensor *', ints = 'rl_ints ', int = 'int64_t ', num = 'double ', bool = 'bool ', dtype = 'rl_dtype ',
+   tensors = 'rl_tensor *const *' }
 
 local function helperProto(p, h)
    local params = {}
-   for i, a in ipairs(h.args) do params[i] = helperTypes[a] .. 'a' .. i end
+   for i, a in ipairs(h.args) do params[i] = helperTypes[a] .. 'a' .. i .. (a == 'tensors' and ', int n' .. i or '') end
    local ret = helperTypes[h.result]
+   if h.result == 'tensors' then params[#params + 1], ret = 'rl_tensor **out', 'rl_status ' end
    if h.result == 'tensor' then params[#params + 1], ret = 'rl_tensor **out', 'rl_status ' end
    p('%srl_h_%s(%s);', ret, h.name, table.concat(params, ', '))
 end

@@ -55,11 +55,13 @@ typedef struct rl_op_info {
   const char *const *in_names, *const *out_names;
   const rl_attr_info *attrs;
   uint8_t kind, nin, nmin, nout, nattrs; /* nin inputs, the first nmin required; nin == 255: variadic */
+  uint8_t optional;               /* bits of inputs that may be absent */
   uint8_t dtypes;                 /* 0 all, 1 float only, 2 integer only */
   uint8_t in_dtypes[RL_MAXIN];    /* by input: 0 the op's dtype (that of the first such input), 1 + rl_dtype, 255 any */
   uint8_t out_dtype;              /* 0 the op's dtype, 1 + rl_dtype (byte for comparisons, long for indices), 255 the `dtype` attribute */
   uint32_t flags;                 /* RL_OPF_* */
   uint32_t save_in, save_out;     /* whose values the gradient reads: bits by input / output (of the others it gets shape and dtype only) */
+  uint8_t need_in[RL_MAXIN], need_out[RL_MAXIN]; /* the same for the gradient of one input alone */
   uint32_t save_grad;             /* which output gradients it reads: the tape passes zeros for those that did not come */
   rl_shape_fn shape;
   rl_view_fn view;
