@@ -29,4 +29,12 @@ local formulas, grads = require('formula').compile(rows, helpers)
 write('op_formula.c', formulas)
 write('op_grad.c', grads)
 require('optable')(rows, helpers, write)
-require('kernels')(rows, write)
+local ok, kernels = pcall(require, 'kernels')
+if ok then
+   kernels(rows, write)
+elseif kernels:find("module 'kernels' not found", 1, true) then
+   write('ew_kernels.c', '')
+   write('red_kernels.c', '')
+else
+   error(kernels, 0)
+end
