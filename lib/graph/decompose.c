@@ -54,6 +54,13 @@ static rl_status dec_formula(dec *d, const rl_node *n, rl_tensor **in, rl_tensor
   return rl_expand((rl_op)n->op, in, n->nin, a, out);
 }
 
+/* Views of the composite's result expect it dense at the start of a storage. */
+static rl_ref dec_at_start(rl_graph *g, rl_ref x) {
+  if (x < 0) return -1;
+  const rl_geom *ge = graph_node_geom(g, x);
+  return ge->offset == 0 && graph_geom_dense(ge) ? x : graph_emit_copy(g, x);
+}
+
 static bool dec_expand(dec *d, rl_ref r) {
   const rl_node *n = &d->old->nodes[r];
   rl_tensor **in = calloc((size_t)n->nin + 1, sizeof *in), *out[RL_MAXOUT] = { 0 };
@@ -64,7 +71,7 @@ static bool dec_expand(dec *d, rl_ref r) {
   bool ok = dec_formula(d, n, in, out) == RL_OK;
   d->g->rng_total = RL_MAX(drawn, d->g->rng_total);
   for (int k = 0; k < n->nout; k++) {
-    if (ok && out[k]) ok = (d->map[r + k] = rl_graph_ref(d->g, out[k])) >= 0;
+    if (ok && out[k]) ok = (d->map[r + k] = dec_at_start(d->g, rl_graph_ref(d->g, out[k]))) >= 0;
     if (out[k]) rl_tensor_release(out[k]);
   }
   for (int k = 0; k < n->nin; k++) if (in[k]) rl_tensor_release(in[k]);

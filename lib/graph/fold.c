@@ -178,13 +178,29 @@ static bool fold_leaf(fold *f, rl_ref r) {
   return (f->map[r] = fold_commit(f, m)) >= 0;
 }
 
+/* Dense from the start of its storage, as the result of an op is. */
+static bool fold_at_start(const rl_graph *g, rl_ref r) {
+  const rl_geom *ge = graph_node_geom(g, r);
+  return ge->offset == 0 && graph_geom_dense(ge);
+}
+
+/* as_strided counts in the storage of the old graph: it looks at what became of that storage's root, laid out as it was. */
+static rl_ref fold_strided(fold *f, rl_ref r, const rl_attrs *a) {
+  rl_ref root = r;
+  while (graph_is_view(f->old->nodes[root].op)) root = rl_node_in(f->old, root, 0);
+  rl_ref x = f->map[root];
+  if (!graph_geom_same(graph_node_geom(f->g, x), graph_node_geom(f->old, root)) && !fold_at_start(f->g, x)) x = fold_copy(f, x);
+  return x < 0 ? -1 : fold_view_node(f, RL_OP_AS_STRIDED, x, a);
+}
+
 static rl_ref fold_other(fold *f, rl_ref r, rl_ref *in) {
   const rl_node *n = &f->old->nodes[r];
   const rl_attrs *a = graph_node_attrs(f->old, r);
+  if (n->op == RL_OP_AS_STRIDED) return fold_strided(f, r, a);
   if (graph_is_view(n->op)) return fold_view_node(f, n->op, in[0], a);
   if ((n->op == RL_G_CAST || n->op == RL_OP_CAST) && f->old->types[n->type].dtype == rl_node_type(f->g, in[0])->dtype &&
       !rl_node_type(f->g, in[0])->weak)
-    return graph_geom_dense(graph_node_geom(f->g, in[0])) ? in[0] : fold_copy(f, in[0]);
+    return fold_at_start(f->g, in[0]) ? in[0] : fold_copy(f, in[0]);
   for (int k = 0; k < n->nin; k++) in[k] = fold_original(f->g, in[k]);
   if (n->op == RL_OP_RESHAPE) return fold_reshape(f, in[0], a);
   if (n->op == RL_OP_FULL) return fold_full(f, r);

@@ -90,7 +90,10 @@ rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a) {
   rl_type t;
   rl_geom ge;
   x = view_source(f, op, x, a);
-  if (graph_view_geom(op, rl_node_type(f->g, x), graph_node_geom(f->g, x), a, &t, &ge) != RL_OK) return -1;
+  if (graph_view_geom(op, rl_node_type(f->g, x), graph_node_geom(f->g, x), a, &t, &ge) != RL_OK) { /* a rule replaced x by one laid out differently */
+    x = fold_copy(f, x);
+    if (x < 0 || graph_view_geom(op, rl_node_type(f->g, x), graph_node_geom(f->g, x), a, &t, &ge) != RL_OK) return -1;
+  }
   if (graph_geom_same(&ge, graph_node_geom(f->g, x))) return x;
   rl_ref root = root_of(f->g, x);
   int rop = f->g->nodes[root].op;

@@ -91,13 +91,14 @@ static rl_status record_grow(rl_graph *g, rl_storage *s, int64_t size) {
   return RL_OK;
 }
 
-/* Resizes a fake storage; an input's cannot grow while recording. */
+/* Resizes a fake storage. An input's cannot grow while recording, except an empty one, which gets a storage of its own: the input's real
+ * tensor has to be set to the result afterwards. */
 rl_status rl_graph_storage_resize(rl_storage *s, int64_t size) {
   rl_graph *g = s->graph;
   if (size < 0) return rl_error("[storage] size below 0; got %lld", (long long)size);
   if (g != rl_self.graph) return rl_error("[storage] a fake storage is resized outside its recording");
   if (size <= s->size || g->storage_node[s->id] < 0) { s->size = size; return RL_OK; }
-  if (graph_input_of_storage(g, s->id) >= 0)
+  if (s->size > 0 && graph_input_of_storage(g, s->id) >= 0)
     return rl_error_status(RL_NODATA, "[resize] the storage of an input grows; got %lld elements, need %lld", (long long)s->size, (long long)size);
   return record_grow(g, s, size);
 }
