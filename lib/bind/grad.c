@@ -6,7 +6,7 @@
 /* x:requiresGrad() -> boolean; x:requiresGrad(bool) -> x. */
 static int m_requires_grad(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (lua_isnoneornil(L, 2)) { lua_pushboolean(L, t->ag && t->ag->requires_grad); return 1; }
+  if (lua_isnoneornil(L, 2)) { lua_pushboolean(L, rl_requires_grad(t)); return 1; }
   BIND_TRY(L, rl_set_requires_grad(t, lua_toboolean(L, 2)));
   lua_settop(L, 1);
   return 1;

@@ -1,6 +1,7 @@
 /* Views: select, narrow, transpose, permute, view, expand, squeeze, unfold, split, chunk, and what copies into a new layout.
  * (tensor, Lua arguments) -> tensor with the same storage. Tensors that nothing watches take the short way past rl_call. */
 #include "bind.h"
+#include "../autograd/tape.h"
 #include <string.h>
 
 static rl_geom geom_of(const rl_tensor *t) {
@@ -13,6 +14,7 @@ static rl_geom geom_of(const rl_tensor *t) {
 static rl_tensor *direct(lua_State *L, rl_tensor *t, const rl_geom *g) {
   rl_tensor *v = rl_tensor_with(t->storage, g);
   if (!v) bind_raise(L, RL_ERR);
+  if (!rl_self.grad_disabled && rl_dtypes[t->dtype].is_float) rl_tape_view(t, v); /* a later write of a taped value reaches t */
   return v;
 }
 
