@@ -10,6 +10,7 @@ require 'torch.class'
 torch.version = '7.relume'
 for name, constructor in pairs(C.constructors) do torch._core_type(name, constructor) end
 for name, constructor in pairs(C.storages) do torch._core_type(name, constructor) end
+torch._core_type('torch.Generator', C.newGenerator)
 
 --- Type of tensors that torch.Tensor() and torch.zeros() make.
 function torch.getdefaulttensortype()
