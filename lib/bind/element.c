@@ -24,7 +24,7 @@ static uint16_t double_to_half(double d) {
   uint32_t sign = x >> 16 & 0x8000u, a = x & 0x7fffffffu;
   if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
   if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
-  if (a >= 0x38800000u) return (uint16_t)(sign | ((a + 0xfffu + (a >> 13 & 1)) >> 13) - 0x1c000u);
+  if (a >= 0x38800000u) return (uint16_t)(sign | (((a + 0xfffu + (a >> 13 & 1)) >> 13) - 0x1c000u));
   if (a < 0x33000000u) return (uint16_t)sign;
   uint32_t shift = 126 - (a >> 23), m = (a & 0x7fffffu) | 0x800000u;
   uint32_t q = m >> shift, rest = m & ((1u << shift) - 1), half = 1u << (shift - 1);
