@@ -232,7 +232,7 @@ local function readTorch(file, s, index)
    local version = readBlock(file)
    local number = tonumber(version:match('^V (.*)$'))
    local name = number and readBlock(file) or version
-   local object = factoryOf(name)(file)
+   local object = factoryOf(name)()
    s.read[index] = object
    local f = member(object, 'read') or member(object, '__read')
    if f then
