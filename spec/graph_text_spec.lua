@@ -69,7 +69,7 @@ describe('graph text', function()
       local x = torch.FloatTensor(4, 6):fill(1)
       local g = graph.record(function(a)
          a:mul(2)
-         return C.op.softmax(a, 1), C.op.cat(a, a, 0)
+         return C.op.softmax(a, 1), C.op.cat({ a, a }, 0)
       end, { x })
       for _, stage in ipairs(graph.stages(g)) do roundTrip(stage[2]) end
    end)
