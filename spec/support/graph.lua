@@ -1,5 +1,6 @@
 -- Graph driver: records a function, runs each stage of the passes with the interpreter, and compares with eager (function, inputs -> stages).
 local C = require 'relume.core'
+local assert = require 'luassert'
 local graph = {}
 
 --- Records f(fakes..., numbers...) on tensors and numbers; the results are the outputs.
