@@ -1,0 +1,93 @@
+/* Random draws: counter-based, so any piece of the result can be drawn by any thread (rules in lib/tensor/random.h). */
+#include <math.h>
+#include "walk.h"
+#include "prelude.h"
+#include "../../lib/tensor/random.h"
+
+/* Draws into a contiguous result; a strided one goes through a copy. */
+static rl_status drawn(rl_tensor *r, bool normal) {
+  rl_generator *g = rl_generator_default();
+  uint64_t seed = g->seed, c = g->counter;
+  int64_t n = rl_numel(r);
+  if (n == 0) return RL_OK;
+  if (!rl_is_contiguous(r)) {
+    rl_tensor *t = rl_tensor_empty(r->dtype, RL_CPU, r->ndim, r->size);
+    if (!t) return RL_OOM;
+    rl_status s = drawn(t, normal);
+    if (s == RL_OK) s = rl_move(r, t);
+    rl_tensor_release(t);
+    return s;
+  }
+  void *p = rl_data(r);
+#define DRAW(S, EXPR) { S *d = p; _Pragma("omp parallel for simd schedule(static) if (n >= 16384)") for (int64_t i = 0; i < n; i++) d[i] = EXPR; }
+  switch (r->dtype) {
+  case RL_F64: if (normal) DRAW(double, rl_randn_f64(seed, c, i)) else DRAW(double, rl_rand_f64(seed, c, i)) break;
+  case RL_F32: if (normal) DRAW(float, rl_randn_f32(seed, c, i)) else DRAW(float, rl_rand_f32(seed, c, i)) break;
+  case RL_F16: if (normal) DRAW(rl_f16, rl_st_f16(rl_randn_f32(seed, c, i))) else DRAW(rl_f16, rl_st_f16(rl_rand_f32(seed, c, i))) break;
+  case RL_BF16: if (normal) DRAW(rl_bf16, rl_st_bf16(rl_randn_f32(seed, c, i))) else DRAW(rl_bf16, rl_st_bf16(rl_rand_f32(seed, c, i))) break;
+  default: return rl_error("[rand] needs a float type; got %s", rl_dtypes[r->dtype].name);
+  }
+  return RL_OK;
+}
+RL_KERNEL(rand) { RL_KERNEL_UNUSED; return drawn(out[0], false); }
+RL_KERNEL(randn) { RL_KERNEL_UNUSED; return drawn(out[0], true); }
+
+/* Fisher-Yates: position i swaps with one drawn from i .. n-1 by word i. */
+RL_KERNEL(randperm) {
+  RL_KERNEL_UNUSED;
+  rl_generator *g = rl_generator_default();
+  int64_t n = rl_numel(out[0]), st = out[0]->stride[0];
+  int64_t *v = rl_alloc((size_t)RL_MAX(1, n) * 8);
+  if (!v) return RL_OOM;
+  for (int64_t i = 0; i < n; i++) v[i] = i;
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t w = rl_word(g->seed, g->counter, i);
+    int64_t j = i + (int64_t)((w * (uint64_t)(n - i)) >> 32), t = v[i];
+    v[i] = v[j], v[j] = t;
+  }
+#define PUT(S, C, LD, ST) for (int64_t i = 0; i < n; i++) ((S *)rl_data(out[0]))[i * st] = ST((C)v[i]);
+  BY_DTYPE(out[0]->dtype, PUT)
+#undef PUT
+  rl_free(v, (size_t)RL_MAX(1, n) * 8);
+  return RL_OK;
+}
+
+/* One row: inverse of the running sum; without replacement the drawn weight is taken out. */
+static rl_status draw_row(double *w, int64_t n, int64_t k, bool again, uint64_t at, int64_t *r, int64_t sr) {
+  rl_generator *g = rl_generator_default();
+  for (int64_t j = 0; j < k; j++) {
+    double total = 0, u = rl_unit_f32(rl_word(g->seed, g->counter, (int64_t)at + j));
+    int64_t pick = -1;
+    for (int64_t i = 0; i < n; i++) {
+      if (!(w[i] >= 0) || isinf(w[i])) return rl_error("[multinomial] weights must be finite and not negative; got %g at element %lld", w[i], (long long)i + 1);
+      total += w[i];
+    }
+    if (!(total > 0)) return rl_error("[multinomial] too few positive weights; got %lld, need %lld", (long long)j, (long long)k);
+    double goal = u * total, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+      sum += w[i];
+      if (w[i] > 0) pick = i;
+      if (sum > goal && w[i] > 0) break;
+    }
+    r[j * sr] = pick;
+    if (!again) w[pick] = 0;
+  }
+  return RL_OK;
+}
+RL_KERNEL(multinomial) {
+  RL_KERNEL_UNUSED;
+  const rl_tensor *p = in[0];
+  int64_t rows = p->ndim == 2 ? p->size[0] : 1, n = p->size[p->ndim - 1], k = a->v[0].i;
+  double *w = rl_alloc((size_t)RL_MAX(1, n) * 8);
+  if (!w) return RL_OOM;
+  rl_status s = RL_OK;
+  for (int64_t i = 0; i < rows && s == RL_OK; i++) {
+    int64_t off = p->ndim == 2 ? i * p->stride[0] : 0, st = p->stride[p->ndim - 1];
+#define GET(S, C, LD, ST) for (int64_t j = 0; j < n; j++) w[j] = (double)LD(((S *)rl_data(p))[off + j * st]);
+    BY_DTYPE(p->dtype, GET)
+#undef GET
+    s = draw_row(w, n, k, a->v[1].i, (uint64_t)(i * k), (int64_t *)rl_data(out[0]) + (p->ndim == 2 ? i * out[0]->stride[0] : 0), out[0]->stride[out[0]->ndim - 1]);
+  }
+  rl_free(w, (size_t)RL_MAX(1, n) * 8);
+  return s;
+}
