@@ -5,7 +5,7 @@
 /* The constant that every element of x is: x is a constant or any view of one. */
 static rl_ref constant_of(const rl_graph *g, rl_ref x) {
   while (graph_is_view(g->nodes[x].op)) x = rl_node_in(g, x, 0);
-  return g->nodes[x].op == RL_G_CONST && !rl_node_type(g, x)->weak ? x : -1;
+  return g->nodes[x].op == RL_G_CONST ? x : -1;
 }
 
 static bool is_value(const rl_graph *g, rl_ref x, double v) {
@@ -25,6 +25,7 @@ static rl_tensor *real_number(const rl_graph *g, rl_ref c) {
   rl_attrs_default(RL_OP_CAST, &a);
   a.v[0].i = t->dtype;
   rl_tensor *w = t->dtype == RL_I64 ? rl_number_seti(&n, graph_node_attrs(g, c)->v[0].i) : rl_number_set(&n, graph_node_attrs(g, c)->v[0].f);
+  if (t->weak) return rl_tensor_keep(w);
   return rl_call(RL_OP_CAST, &w, 1, &a, &out) == RL_OK ? out : NULL;
 }
 
@@ -67,7 +68,7 @@ static rl_ref fold_constant(fold *f, rl_ref r, const rl_ref *in) {
   rl_type t = *rl_node_type(f->old, r);
   double v = 0;
   int64_t i = 0;
-  if (graph_numel(&t) == 0 || t.device != RL_CPU) return FOLD_KEEP;
+  if (graph_numel(&t) == 0 || t.device != RL_CPU || t.weak) return FOLD_KEEP;
   for (int k = 0; k < n->nin; k++) if (in[k] < 0 || constant_of(f->g, in[k]) < 0) return FOLD_KEEP;
   if (!compute_aside(f->g, n->op, in, n->nin, graph_node_attrs(f->old, r), &v, &i)) return FOLD_KEEP;
   return fold_broadcast(f, fold_const(f, (rl_dtype)t.dtype, RL_CPU, v, i), &t);

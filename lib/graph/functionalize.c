@@ -67,10 +67,34 @@ static rl_ref fz_only_window(const fz *f, int32_t storage, int64_t lo, int64_t h
   return only;
 }
 
+/* Whether every view that leads from that window has a geometry in its row-major order, too: merging dimensions of a transposed input does
+ * not. Uses coord[] and var[] as scratch; fz_place sets them again. */
+static bool fz_logical(fz *f, rl_ref only) {
+  const rl_graph *o = f->old;
+  bool ok = true;
+  rl_type t;
+  for (rl_ref r = 0; r < o->n; r++) {
+    const rl_node *n = &o->nodes[r];
+    f->var[r] = -1;
+    if (n->storage != o->nodes[only].storage) continue;
+    if (n->op == RL_G_INPUT) {
+      f->var[r] = graph_geom_same(graph_node_geom(o, r), graph_node_geom(o, only)) ? 0 : -1;
+      graph_dense(rl_node_type(o, r)->ndim, rl_node_type(o, r)->size, &f->coord[r]);
+      continue;
+    }
+    rl_ref x = rl_node_in(o, r, 0);
+    if ((f->var[r] = f->var[x]) < 0) continue;
+    if (n->op == RL_G_WRITE) f->coord[r] = f->coord[x];
+    else ok = ok && graph_view_geom(n->op, rl_node_type(o, x), &f->coord[x], graph_node_attrs(o, r), &t, &f->coord[r]) == RL_OK;
+  }
+  for (rl_ref r = 0; r < o->n; r++) f->var[r] = -1;
+  return ok;
+}
+
 static bool fz_input_var(fz *f, int32_t storage, rl_ref any, int64_t lo, int64_t hi) {
   fz_var v = { .storage = storage, .input = any, .lo = lo, .hi = hi + 1, .memo = -1 };
   rl_ref only = fz_only_window(f, storage, lo, hi);
-  if (only >= 0) {
+  if (only >= 0 && fz_logical(f, only)) {
     v.input = only;
     v.logical = true;
     v.lo = 0;
@@ -309,20 +333,19 @@ static bool fz_write(fz *f, rl_ref r) {
 
 /* ---- the walk ---- */
 
+/* Copies an op onto the current values of its inputs: graph_copy_node reads map[], so that holds them for the moment. */
 static bool fz_op(fz *f, rl_ref r) {
   const rl_node *n = &f->old->nodes[r];
+  const rl_ref *old = &f->old->refs[n->in];
   if (n->op == RL_G_PROJ) return true;
-  rl_ref *in = graph_ref_array(n->nin, -1);
-  bool ok = in != NULL;
-  for (int k = 0; ok && k < n->nin; k++) {
-    rl_ref i = f->old->refs[n->in + k];
-    in[k] = i < 0 ? -1 : f->map[i];
-    if (i >= 0) ok = (f->map[i] = fz_read(f, i)) >= 0; /* graph_copy_node reads map[] */
-  }
+  rl_ref *value = graph_ref_array(2 * n->nin, -1), *keep = value + n->nin;
+  bool ok = value != NULL;
+  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) ok = (value[k] = fz_read(f, old[k])) >= 0;
+  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) keep[k] = f->map[old[k]];
+  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) f->map[old[k]] = value[k];
   ok = ok && graph_copy_node(f->g, f->old, r, f->map, f->sid);
-  for (int k = n->nin - 1; in && k >= 0; k--) /* backwards: an input may come twice */
-    if (f->old->refs[n->in + k] >= 0) f->map[f->old->refs[n->in + k]] = in[k];
-  free(in);
+  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) f->map[old[k]] = keep[k];
+  free(value);
   return ok;
 }
 
