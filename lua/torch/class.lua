@@ -170,6 +170,7 @@ function torch.class(name, parent, module)
       return self
    end
    mt = torch.newmetatable(name, parent, constructor, nil, factory, module)
+   rawset(mt, 'new', constructor)
    return mt, parent and types[parent] or nil
 end
 

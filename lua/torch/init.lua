@@ -31,13 +31,13 @@ torch.setdefaulttensortype(C.getDefaultDtype())
 
 -- name -> module that defines it.
 local lazy = {
-   CmdLine = 'CmdLine', Timer = 'Timer', Tester = 'Tester', TestSuite = 'TestSuite', test = 'test',
+   CmdLine = 'CmdLine', Timer = 'Timer', Tester = 'Tester', TestSuite = 'TestSuite',
    save = 'serialize', load = 'serialize', saveobj = 'serialize', loadobj = 'serialize', serialize = 'serialize', deserialize = 'serialize',
    serializeToStorage = 'serialize', deserializeFromStorage = 'serialize',
    File = 'File', DiskFile = 'File', MemoryFile = 'File', PipeFile = 'File',
    autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', compiler = 'compile',
-   multinomialAlias = 'random', multinomialAliasSetup = 'random', multinomialAlias_ = 'random', multinomialAliasSetup_ = 'random',
-   conv2 = 'conv', conv3 = 'conv', xcorr2 = 'conv', xcorr3 = 'conv',
+   cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
+   conv2 = 'conv', xcorr2 = 'conv',
 }
 setmetatable(torch, {__index = function(t, key)
    local module = lazy[key]
@@ -52,8 +52,19 @@ local function lazy_tostring(kind)
       return require('torch.print')[kind](x)
    end
 end
+local function lazy_method(module, key)
+   return function(...)
+      return require('torch.' .. module)[key](...)
+   end
+end
 for name in pairs(C.constructors) do
    local mt = torch.getmetatable(name)
+   for _, key in ipairs {'cross', 'histc', 'bhistc'} do mt[key] = lazy_method('math', key) end
+   for _, key in ipairs {'conv2', 'xcorr2'} do mt[key] = lazy_method('conv', key) end
+   mt.renorm = function(self, ...)
+      require('torch.math')
+      return self:renorm(...)
+   end
    mt.__tostring = lazy_tostring('tensor')
    mt.__tostring__ = mt.__tostring
    mt.read = function(...) return require('torch.serialize').readTensor(...) end

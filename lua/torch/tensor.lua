@@ -25,7 +25,11 @@ torch.cdata = methods.cdata
 torch.pointer = C.pointer
 
 function methods.isTensor() return true end
-methods.cadd = nil
+
+--- The default tensor type's version of x.
+function methods.real(self)
+   return self:type(torch.getdefaulttensortype())
+end
 
 --- x:cuda() and friends raise until a device build is there.
 function methods.cuda()
@@ -36,6 +40,7 @@ for name in pairs(C.constructors) do
    local mt = torch.getmetatable(name)
    for k, f in pairs(methods) do mt[k] = f end
    mt.torch = torch
+   mt.__index__, mt.__newindex__, mt.__len__ = mt.__index, mt.__newindex, mt.__len
 end
 for name in pairs(C.storages) do
    local mt = torch.getmetatable(name)
