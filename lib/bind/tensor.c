@@ -330,8 +330,7 @@ static int core_data(lua_State *L) {
   rl_storage *s = bind_tostorage(L, 1);
   if (!t && !s) return bind_argerror(L, 1, "tensor or storage");
   if (t) bind_values(L, t, "data");
-  void *p = t ? rl_data(t) : s->data;
-  if (t) bind_wrote(t);
+  void *p = t ? rl_data(t) : s->data; /* most readers only look: the version stays, C.bumpVersion is there for writers */
   lua_pushlightuserdata(L, p);
   lua_pushstring(L, rl_dtypes[t ? t->dtype : s->dtype].ctype);
   return 2;

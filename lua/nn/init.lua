@@ -13,6 +13,7 @@ local function load(_, name)
    if type(name) ~= 'string' or absent[name] or not name:find '^%u' then return nil end
    local module = 'nn.' .. name
    absent[name] = true
+   if package.loaded[module] then return rawget(nn, name) end -- or being loaded
    if not package.searchpath(module, package.path) then return nil end
    require(module)
    return rawget(nn, name)

@@ -10,7 +10,7 @@
 local tape = {}
 
 local records = setmetatable({}, {__mode = 'k'})
-local grad = torch.autograd.grad
+local grad = require('relume.core').grad
 local RETAIN = {retain = true, allowUnused = true}
 local FLOAT = {
    ['torch.DoubleTensor'] = true, ['torch.FloatTensor'] = true, ['torch.HalfTensor'] = true, ['torch.BFloat16Tensor'] = true,

@@ -12,8 +12,8 @@ local function convertStorage(t, type, cache)
    local key = torch.pointer(storage)
    local converted = cache[key]
    if not converted then
-      local kind = type:gsub('Tensor$', 'Storage')
-      converted = storage:type(kind)
+      local Storage = torch.getconstructortable((type:gsub('Tensor$', 'Storage')))
+      converted = Storage(storage:size()):copy(storage)
       cache[key] = converted
       cache[converted] = storage -- keeps the pointer in use
    end
@@ -24,8 +24,9 @@ local function convertTensor(t, type, cache)
    if torch.typename(t) == type then return t end
    local converted = cache[t]
    if converted then return converted end
-   converted = torch.getmetatable(type).__factory and torch.factory(type)() or torch.Tensor():type(type)
-   converted:set()
+   local Tensor = torch.getconstructortable(type)
+   if not Tensor then error('[type] tensor type; got ' .. tostring(type) .. ", need a name such as 'torch.FloatTensor'", 0) end
+   converted = Tensor()
    if t:nElement() > 0 or t:storage() then
       converted:set(convertStorage(t, type, cache), t:storageOffset(), t:size(), t:stride())
    end
