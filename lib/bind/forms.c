@@ -165,6 +165,13 @@ int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, cons
     bind_call(L, op, in, nin, a, out);
     bind_push_tensor(L, out[0]);
     bind_push_tensor(L, out[1]);
+    if (rl_requires_grad(out[0]) && rl_numel(out[1])) { /* the tape keeps the indices as they are */
+      rl_number one;
+      rl_tensor *from0[2] = {out[1], rl_number_seti(&one, 1)};
+      bind_push_tensor(L, bind_op(L, RL_OP_ADD, from0, 2, NULL));
+      lua_remove(L, -2);
+      return 2;
+    }
   }
   bind_shift(L, out[1], 1);
   return 2;

@@ -1,5 +1,6 @@
 -- Max: the largest value along a dimension, which is dropped.
 
+local amax_dim = require('relume.core').op.amax_dim
 local Max = torch.class('nn.Max', 'nn.Module')
 
 --- dimension (default 1; negative: from the end) counts without the batch dimension when nInputDims is given.
@@ -22,9 +23,7 @@ end
 
 function Max:compute(input)
    local dim = self:_getPositiveDimension(input)
-   local y = torch.max(input, dim)
-   if input:dim() > 1 then y = y:select(dim, 1) end
-   return y
+   return (amax_dim(input, dim - 1, input:dim() == 1))
 end
 
 function Max:type(type, tensorCache)

@@ -1,5 +1,6 @@
 -- Min: the smallest value along a dimension, which is dropped.
 
+local amin_dim = require('relume.core').op.amin_dim
 local Min = torch.class('nn.Min', 'nn.Module')
 
 --- dimension (default 1; negative: from the end) counts without the batch dimension when nInputDims is given.
@@ -22,9 +23,7 @@ end
 
 function Min:compute(input)
    local dim = self:_getPositiveDimension(input)
-   local y = torch.min(input, dim)
-   if input:dim() > 1 then y = y:select(dim, 1) end
-   return y
+   return (amin_dim(input, dim - 1, input:dim() == 1))
 end
 
 function Min:type(type, tensorCache)
