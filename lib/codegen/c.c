@@ -201,6 +201,12 @@ static void put_value(print *p, int n) {
     put_position(t, p->k, &i->acc);
     cg_put(t, "))");
     break;
+  case LP_CHECK: cg_put(t, "v%d", i->arg[0]); break;
+  case LP_GATHER:
+    cg_put(t, "rl_ld_%s(p%d[", rl_dtypes[p->c->buf[i->buf].dt].suffix, i->buf);
+    put_position(t, p->k, &i->acc);
+    cg_put(t, " + ((uint64_t)v%d < %" PRId64 "u ? (int64_t)v%d : 0) * %" PRId64 "])", i->arg[0], i->bound, i->arg[0], i->stride);
+    break;
   case LP_EW:
     cg_put(t, "(%s)(", compute_type(i->dt));
     put_ew(p, i);
@@ -212,6 +218,7 @@ static void put_value(print *p, int n) {
 
 static void define(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
+  if (i->op == LP_CHECK || i->op == LP_GATHER) line(p, "bad |= (uint64_t)v%d >= %" PRId64 "u;", i->arg[0], i->bound);
   cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
   put_value(p, n);
   cg_put(p->t, ";\n");
@@ -222,7 +229,7 @@ static void pull(print *p, int n, int pass) {
   const lp_ins *i = &p->k->ins[n];
   if (i->level != LP_ELEM || p->done[n]) return;
   p->done[n] = true;
-  if (i->keep && i->pass < pass) {
+  if (i->keep && (i->fill || i->pass < pass)) {
     cg_put(p->t, "%*sconst %s v%d = t%d[", 2 * p->depth, "", compute_type(i->dt), n, n);
     put_inner_position(p->t, p->k);
     cg_put(p->t, "];\n");
@@ -282,9 +289,14 @@ static bool simd_ok(const print *p, int pass) {
   return true;
 }
 
+static bool checks(const lp_kernel *k) {
+  for (int n = 0; n < k->n; n++) if (k->ins[n].op == LP_CHECK || k->ins[n].op == LP_GATHER) return true;
+  return false;
+}
+
 static void simd_pragma(print *p, int pass) {
   if (!simd_ok(p, pass)) return;
-  cg_put(p->t, "%*s_Pragma(\"omp simd", 2 * p->depth, "");
+  cg_put(p->t, "%*s_Pragma(\"omp simd%s", 2 * p->depth, "", checks(p->k) ? " reduction(|:bad)" : "");
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     if (!simd_reduced(p, i, pass)) continue;
@@ -402,6 +414,7 @@ static void row_reductions_close(print *p, int pass) {
 
 static void define_row(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
+  if (i->fill) { line(p, "const float v%d = t%d[i0 - lb];", n, n); return; }
   if (i->op != LP_RED) { define(p, n); return; }
   line(p, "const %s v%d = v%d;", compute_type(i->dt), n, i->arg[0]);
 }
@@ -437,12 +450,25 @@ static void decode_row(print *p, const char *row) {
   }
 }
 
+static void fill_rows(print *p, int pass) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!i->fill || i->pass != pass) continue;
+    cg_acc start = i->acc;
+    start.st[p->k->sp.n - 1] = 0;
+    cg_put(p->t, "%*srl_rand_row_f32(t%d, seed, ctr + %" PRId64 ", ", 2 * p->depth, "", n, i->rng);
+    put_position(p->t, p->k, &start);
+    cg_put(p->t, p->rowless ? " + lb, he - lb);\n" : ", %" PRId64 ");\n", p->k->inner);
+  }
+}
+
 static void row_body(print *p) {
   const lp_kernel *k = p->k;
   for (int pass = 0; pass < k->npass; pass++) {
     row_values(p, pass);
     row_into_chunk(p, pass);
     if (!pass_has_elements(p, pass)) continue;
+    fill_rows(p, pass);
     row_reductions_open(p, pass);
     line(p, "{");
     p->depth++;
@@ -463,6 +489,7 @@ static void rowless_body(print *p) {
     p->depth++;
     line(p, "const int64_t he = RLG_MIN(lb + %d, hi);", BLOCK);
   }
+  fill_rows(p, 0);
   declare_partials(p, 0);
   simd_pragma(p, 0);
   line(p, k->nrow ? "for (int64_t i0 = lb; i0 < he; i0++) {" : "for (int64_t i0 = 0; i0 < he; i0++) {");
@@ -487,9 +514,10 @@ static void rowless_body(print *p) {
 
 static void chunk_open(print *p) {
   const lp_kernel *k = p->k;
+  if (checks(k)) line(p, "int bad = 0;");
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
-    if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", compute_type(i->dt), n, k->inner);
+    if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", compute_type(i->dt), n, p->rowless ? (int64_t)BLOCK : k->inner);
     if (i->op != LP_RED || !i->phase) continue;
     if (i->level == LP_ELEM) {
       line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", compute_type(i->dt), n, compute_type(i->dt), col_offset(k, i), k->inner);
@@ -502,6 +530,7 @@ static void chunk_open(print *p) {
 
 static void chunk_close(print *p) {
   const lp_kernel *k = p->k;
+  if (checks(k)) line(p, "if (bad) { _Pragma(\"omp atomic write\") failed = 1; }");
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
     if (i->op != LP_RED || !i->phase || i->level == LP_ELEM) continue;
@@ -584,7 +613,7 @@ static void column_results(print *p) {
   fold_columns(p);
   int depth = p->depth;
   for (int l = k->nrow; l < k->sp.n; l++, p->depth++) {
-    if (l == k->sp.n - 1) line(p, "_Pragma(\"omp simd\")");
+    if (l == k->sp.n - 1) line(p, checks(k) ? "_Pragma(\"omp simd reduction(|:bad)\")" : "_Pragma(\"omp simd\")");
     line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", l, l, k->sp.size[l], l);
   }
   memset(p->done, 0, (size_t)k->n);
@@ -645,6 +674,7 @@ void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k) {
   line(&p, "(void)num; (void)seed; (void)ctr;");
   pointers(&p);
   for (int n = 0; n < k->n; n++) if (k->ins[n].level == LP_UNIFORM && (!k->ins[n].phase) && k->ins[n].op != LP_STORE && k->ins[n].op != LP_RED) define(&p, n);
+  if (checks(k)) line(&p, "int failed = 0, bad = 0;");
   bool par = k->chunks > 1 && k->work >= PARALLEL_WORK;
   if (par) line(&p, "_Pragma(\"omp parallel for schedule(static)\")");
   line(&p, "for (int64_t chunk = 0; chunk < %d; chunk++) {", k->chunks);
@@ -665,7 +695,7 @@ void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k) {
   line(&p, "}");
   scalar_results(&p);
   column_results(&p);
-  line(&p, "return 0;");
+  line(&p, checks(k) ? "return failed | bad;" : "return 0;");
   cg_put(t, "}\n");
   free(p.done);
 }

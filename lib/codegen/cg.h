@@ -8,6 +8,9 @@
 
 enum { CG_MAXLOOP = 16, CG_MAXNODES = 512 };
 
+/* Kinds of nodes made here, beyond the graph's. pick(x, idx): x where the index along dimension aux is idx, else 0. */
+enum { CG_OP_PICK = RL_G_NOPS };
+
 typedef struct cg_acc { int64_t off, st[CG_MAXLOOP]; } cg_acc;
 /* Loops of a group. red: the loop runs inside a row; the others number the rows. */
 typedef struct cg_space { int n; int64_t size[CG_MAXLOOP]; bool red[CG_MAXLOOP]; } cg_space;
@@ -48,7 +51,7 @@ typedef struct cg_node {
 
 typedef struct cg_group {
   bool call, dead;
-  int n, *node;       /* members, ascending */
+  int n, *node;       /* members, by rank */
   cg_space sp;
   cg_acc *acc, *xacc; /* by member: position of the result; RED and STORE: position of the operand, in its own dense shape */
   uint8_t *rk, *phase;
@@ -72,10 +75,12 @@ typedef struct cg {
   const rl_graph *g;
   bool strict;
   cg_node *node; int n, cap;
+  int *rank, *topo;   /* by node: place in an order where operands come first; nodes in that order */
   cg_group *group; int ngroup, capgroup;
   cg_buf *buf; int nbuf, capbuf;
   int *order; int norder;   /* groups in launch order */
   int64_t arena;
+  rl_attrs **pick_attrs; int npick;
   char *why; /* fusion notes under RELUME_DEBUG=3 */
 } cg;
 
@@ -91,11 +96,17 @@ bool cg_acc_same(const cg_space *sp, const cg_acc *a, const cg_acc *b);
 bool cg_space_split(cg_space *sp, int loop, int64_t inner);
 void cg_acc_cut(cg_acc *a, int loop, int nloop, int64_t inner);
 
+/* Position of a gather's operand: the table at index 0 along the gathered dimension (k = 0), or the index (k = 1). */
+bool cg_gather_position(const cg *c, const cg_space *sp, const cg_node *n, int k, const cg_acc *acc, cg_acc *out, int want[2]);
+
 /* fuse.c, nodes.c */
 rl_status cg_nodes(cg *c);      /* graph -> nodes */
 rl_status cg_fuse(cg *c);       /* nodes -> groups */
 bool cg_map(cg *c, cg_group *g, bool final);
 int cg_root(const cg *c, int i);
+bool cg_named(int op, const char *name);
+const char *cg_name(const cg_node *n);
+static inline bool cg_is_gather(const cg_node *n) { return cg_named(n->op, "gather") || cg_named(n->op, "index_select"); }
 /* schedule.c */
 rl_status cg_order(cg *c);      /* order of the groups */
 rl_status cg_arena(cg *c);      /* lifetimes and the arena */

@@ -10,7 +10,7 @@ static char *group_label(const cg *c, const cg_group *g) {
   size_t n = 0;
   for (int i = 0; i < g->n && n < sizeof text - 40; i++) {
     const cg_node *k = &c->node[g->node[i]];
-    const char *name = k->kind == CG_STORE ? "store" : rl_node_name(k->op);
+    const char *name = cg_name(k);
     n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "," : "", name);
   }
   if (n >= sizeof text - 40) strcat(text, ",...");

@@ -84,10 +84,10 @@ static bool outside_path(fuse *f, int from, int to) {
   return false;
 }
 
-static void merge_nodes(const cg_group *a, const cg_group *b, int *out) {
+static void merge_nodes(const cg *c, const cg_group *a, const cg_group *b, int *out) {
   int i = 0, j = 0, k = 0;
   while (i < a->n || j < b->n)
-    out[k++] = j == b->n || (i < a->n && a->node[i] < b->node[j]) ? a->node[i++] : b->node[j++];
+    out[k++] = j == b->n || (i < a->n && c->rank[a->node[i]] < c->rank[b->node[j]]) ? a->node[i++] : b->node[j++];
 }
 
 /* A member that reads memory written by another member through a join cannot be in one loop. */
@@ -136,7 +136,7 @@ static bool try_merge(fuse *f, int a, int b) {
   ga = &c->group[a];
   gb = &c->group[b];
   m->n = ga->n + gb->n;
-  merge_nodes(ga, gb, m->node);
+  merge_nodes(c, ga, gb, m->node);
   bool ok = store_order(c, m, a, b) && !reads_own_join(c, m, a, b) && cg_map(c, m, false);
   if (ok && row_length(&m->sp) > (1 << 16) && m->n > 24) ok = false;
   cg_group tmp = *m;
@@ -147,7 +147,7 @@ static bool try_merge(fuse *f, int a, int b) {
   return ok;
 }
 
-static const char *node_label(const cg *c, int i) { return c->node[i].kind == CG_STORE ? "store" : rl_node_name(c->node[i].op); }
+static const char *node_label(const cg *c, int i) { return cg_name(&c->node[i]); }
 
 static bool merge_producers(fuse *f, int i) {
   cg *c = f->c;
@@ -215,7 +215,8 @@ static bool horizontal(fuse *f) {
 
 static bool vertical(fuse *f) {
   bool any = false;
-  for (int i = 0; i < f->c->n; i++) {
+  for (int k = 0; k < f->c->n; k++) {
+    int i = f->c->topo[k];
     const cg_node *n = &f->c->node[i];
     if (is_loop(n) && n->group >= 0) any = merge_producers(f, i) || any;
   }

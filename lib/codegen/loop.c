@@ -76,7 +76,9 @@ static bool operand_acc(build *b, int m, int k, cg_acc *out) {
   cg_index idx[RL_MAXDIM];
   int want[2];
   memset(out, 0, sizeof *out);
-  if (cg_numel(&p->type) == 1) out->off = p->geom.offset;
+  if (cg_is_gather(n)) {
+    if (!cg_gather_position(b->c, &b->g->sp, n, k, &b->g->acc[m], out, want)) return false;
+  } else if (cg_numel(&p->type) == 1) out->off = p->geom.offset;
   else if (cg_dense(&p->geom)) { *out = b->g->xacc[m]; out->off += p->geom.offset; }
   else {
     if (!cg_split(&b->g->sp, &b->g->xacc[m], &p->type, idx, want)) return false;
@@ -91,6 +93,11 @@ static int operand(build *b, int m, int k) {
   int q = cg_root(b->c, n->in[k]);
   const cg_node *r = &b->c->node[q];
   cg_acc a;
+  if (r->uniform && is_named(r->op, "iota")) {
+    if (!operand_acc(b, m, k, &a)) { b->failed = true; return 0; }
+    a.off -= r->pgeom.offset;
+    return add(b, (lp_ins){ .op = LP_INDEX, .dt = r->type.dtype, .acc = a, .phase = n->kind == CG_RED ? 0 : b->g->phase[m], .buf = -1 });
+  }
   if (r->uniform || r->op == RL_G_CONST || r->op == RL_G_NUMBER) return uniform(b, q);
   if (r->group >= 0 && r->group == n->group && member_of(b->g, q) >= 0) return b->of[q];
   if (r->kind == CG_NONE) return add(b, (lp_ins){ .op = LP_CONST, .dt = r->type.dtype, .buf = -1 });
@@ -113,6 +120,36 @@ static int pointwise(build *b, const cg_node *n, const int *arg, const cg_acc *a
     i.op = LP_CAST;
   } else if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_RAND) { i.op = LP_RAND; i.rng = n->rng; }
   else i.op = LP_EW;
+  return add(b, i);
+}
+
+static int ew(build *b, const char *name, int dt, const int *arg, int n, const cg_acc *acc, int phase) {
+  lp_ins i = { .op = LP_EW, .dt = (uint8_t)dt, .row = (uint16_t)rl_op_find(name), .narg = n, .acc = *acc, .phase = (uint8_t)phase, .buf = -1 };
+  for (int k = 0; k < n; k++) i.arg[k] = arg[k];
+  return add(b, i);
+}
+
+/* x where the index along a dimension is idx, else 0. */
+static int pick(build *b, int m, int x, int idx) {
+  const cg_node *n = &b->c->node[b->g->node[m]];
+  cg_index at[RL_MAXDIM];
+  int want[2], phase = b->g->phase[m];
+  if (!cg_split(&b->g->sp, &b->g->acc[m], &n->type, at, want)) { b->failed = true; return 0; }
+  cg_acc pos = { .off = at[n->aux].off };
+  memcpy(pos.st, at[n->aux].st, sizeof pos.st);
+  int i = add(b, (lp_ins){ .op = LP_INDEX, .dt = RL_I64, .acc = pos, .phase = (uint8_t)phase, .buf = -1 });
+  int k = add(b, (lp_ins){ .op = LP_CHECK, .dt = RL_I64, .narg = 1, .arg = { idx }, .bound = n->type.size[n->aux], .phase = (uint8_t)phase, .buf = -1 });
+  int e = ew(b, "eq", RL_U8, (int[]){ i, k }, 2, &b->g->acc[m], phase);
+  int z = add(b, (lp_ins){ .op = LP_CONST, .dt = n->type.dtype, .buf = -1 });
+  return ew(b, "where", n->type.dtype, (int[]){ e, x, z }, 3, &b->g->acc[m], phase);
+}
+
+static int gather(build *b, int m, int idx) {
+  const cg_node *n = &b->c->node[b->g->node[m]], *x = &b->c->node[n->in[0]], *r = &b->c->node[cg_root(b->c, n->in[0])];
+  int dim = (int)n->at->v[0].i;
+  lp_ins i = { .op = LP_GATHER, .dt = n->type.dtype, .narg = 1, .arg = { idx }, .bound = x->type.size[dim], .stride = x->geom.stride[dim],
+    .phase = b->g->phase[m], .buf = r->kind == CG_SRC ? r->buf : r->pbuf };
+  if (!operand_acc(b, m, 0, &i.acc)) { b->failed = true; return 0; }
   return add(b, i);
 }
 
@@ -140,12 +177,15 @@ static void build_member(build *b, int m) {
   int node = b->g->node[m];
   const cg_node *n = &b->c->node[node];
   int arg[8] = { 0 };
-  for (int k = 0; k < n->nin && k < 8; k++) if (n->in[k] >= 0) arg[k] = operand(b, m, k);
+  bool table = cg_is_gather(n);
+  for (int k = table; k < n->nin && k < 8; k++) if (n->in[k] >= 0) arg[k] = operand(b, m, k);
   if (b->failed) return;
   if (n->kind == CG_STORE) { add_store(b, m, arg[0]); return; }
   if (n->kind == CG_RED)
     b->of[node] = add(b, (lp_ins){ .op = LP_RED, .dt = n->type.dtype, .row = n->op, .narg = 1, .arg = { arg[0] }, .at = n->at, .acc = b->g->acc[m],
       .xacc = b->g->xacc[m], .rk = b->g->rk[m], .phase = b->g->phase[m], .buf = -1 });
+  else if (table) b->of[node] = gather(b, m, arg[1]);
+  else if (n->op == CG_OP_PICK) b->of[node] = pick(b, m, arg[0], arg[1]);
   else b->of[node] = pointwise(b, n, arg, &b->g->acc[m], b->g->phase[m]);
   if (n->mat) add_store(b, m, b->of[node]);
 }
@@ -323,6 +363,17 @@ static void need_passes(const lp_kernel *k, uint64_t *need) {
   }
 }
 
+/* Random rows whose elements are neighbours are drawn four from a counter. */
+static void set_fills(lp_kernel *k) {
+  bool rowless = k->sp.n == 1 && k->nrow == 1;
+  if (!rowless && (k->sp.n - k->nrow != 1 || k->inner > ROW_BUFFER_MAX)) return;
+  for (int i = 0; i < k->n; i++) {
+    lp_ins *p = &k->ins[i];
+    if (p->op != LP_RAND || p->dt != RL_F32 || p->phase || strcmp(rl_ops[p->row].name, "rand") || p->acc.st[k->sp.n - 1] != 1) continue;
+    p->keep = p->fill = true;
+  }
+}
+
 static bool set_buffers(lp_kernel *k) {
   if (k->npass == 1 || k->inner > ROW_BUFFER_MAX) return true;
   uint64_t *need = malloc(sizeof(uint64_t) * (size_t)k->n);
@@ -331,7 +382,7 @@ static bool set_buffers(lp_kernel *k) {
   bool ok = need && memo;
   for (int i = 0; ok && i < k->n; i++) {
     lp_ins *p = &k->ins[i];
-    if (p->phase || p->level != LP_ELEM || p->op == LP_LOAD || p->op == LP_STORE || p->op == LP_RED || p->op == LP_CONST) continue;
+    if (p->phase || p->level != LP_ELEM || p->op == LP_LOAD || p->op == LP_STORE || p->op == LP_RED || p->op == LP_CONST || p->keep) continue;
     need_passes(k, need);
     for (int j = 0; j < k->n; j++) memo[j] = -1;
     if (!(need[i] & (need[i] - 1)) || remake_cost(k, i, memo) < 5) continue;
@@ -411,6 +462,7 @@ rl_status lp_build(cg *c, int group, lp_kernel *k) {
   for (int i = 0; i < k->n; i++) set_level(k, &k->ins[i]);
   set_passes(k);
   if (k->npass > 62) return rl_error("[compile] a kernel with %d passes", k->npass);
+  set_fills(k);
   if (!set_buffers(k)) return rl_error_status(RL_OOM, "[compile] out of memory");
   measure(c, k);
   set_chunks(k);

@@ -21,6 +21,7 @@ typedef enum lp_op {
   LP_RAND,   /* row of the op table: draw number acc of the stream at counter rng */
   LP_RED,    /* row reduction of arg 0 */
   LP_GATHER, /* buf at acc + arg 0 * stride; arg 0 checked against bound */
+  LP_CHECK,  /* arg 0, an index that must be in 0 .. bound - 1 */
   LP_STORE   /* arg 0 to buf at acc */
 } lp_op;
 
@@ -28,7 +29,7 @@ typedef enum lp_level { LP_UNIFORM, LP_ROW, LP_ELEM } lp_level;
 
 typedef struct lp_ins {
   uint8_t op, level, phase, rk, dt;
-  bool inplace, keep, chunk_ok; /* keep: lives in a row buffer */
+  bool inplace, keep, fill; /* keep: lives in a row buffer; fill: a random row, drawn into its buffer before the loop */
   uint16_t row;
   int narg, arg[8];
   const rl_attrs *at;

@@ -16,12 +16,12 @@ typedef struct map {
   bool cut;           /* a loop was cut: spread again */
 } map;
 
-static int member(const cg_group *g, int node) {
+static int member(const cg *c, const cg_group *g, int node) {
   int lo = 0, hi = g->n - 1;
   while (lo <= hi) {
     int mid = (lo + hi) / 2;
     if (g->node[mid] == node) return mid;
-    if (g->node[mid] < node) lo = mid + 1; else hi = mid - 1;
+    if (c->rank[g->node[mid]] < c->rank[node]) lo = mid + 1; else hi = mid - 1;
   }
   return -1;
 }
@@ -142,6 +142,29 @@ static bool red_down(map *m, int i, const cg_acc *a) {
 
 /* ---- spreading ---- */
 
+static const cg_node *g_node(const map *m, int i) { return &m->c->node[m->g->node[i]]; }
+
+bool cg_gather_position(const cg *c, const cg_space *sp, const cg_node *n, int k, const cg_acc *acc, cg_acc *out, int want[2]) {
+  const cg_node *p = &c->node[n->in[k]];
+  int dim = (int)n->at->v[0].i;
+  cg_index idx[RL_MAXDIM];
+  want[0] = -1;
+  if (!cg_split(sp, acc, &n->type, idx, want)) return false;
+  if (k == 1 && cg_named(n->op, "index_select")) {
+    memset(out, 0, sizeof *out);
+    out->off = p->geom.offset + p->geom.stride[0] * idx[dim].off;
+    for (int l = 0; l < sp->n; l++) out->st[l] = p->geom.stride[0] * idx[dim].st[l];
+    return true;
+  }
+  rl_geom ge = p->geom;
+  if (k == 0) {
+    ge.stride[dim] = 0;
+    for (int d = 0; d < ge.ndim; d++) ge.size[d] = n->type.size[d];
+  }
+  cg_through(idx, &ge, sp->n, out);
+  return true;
+}
+
 static bool set_position(map *m, int i, const cg_acc *a) {
   cg_group *g = m->g;
   if (m->c->node[g->node[i]].kind == CG_RED) return red_down(m, i, a);
@@ -154,12 +177,20 @@ static bool same_shape(const rl_type *a, const rl_type *b) {
   return a->ndim == b->ndim && !memcmp(a->size, b->size, sizeof(int64_t) * a->ndim);
 }
 
+/* A gather's operands: the table without the gathered dimension, the index. */
+static bool gather_position(map *m, int i, int k, cg_acc *out) {
+  int want[2];
+  if (cg_gather_position(m->c, &m->g->sp, g_node(m, i), k, &m->g->acc[i], out, want)) return true;
+  return cut_loop(m, want);
+}
+
 /* Position of operand k in its root's dense value (or in its storage). */
 static bool operand_position(map *m, int i, int k, cg_acc *out) {
   cg_group *g = m->g;
   const cg_node *n = &m->c->node[g->node[i]], *p = &m->c->node[n->in[k]];
   cg_index idx[RL_MAXDIM];
   int want[2];
+  if (cg_is_gather(n)) return gather_position(m, i, k, out);
   if (cg_numel(&p->type) == 1) { memset(out, 0, sizeof *out); out->off = p->geom.offset; return true; }
   const rl_type *it = n->kind == CG_RED ? &p->type : &n->type;
   if (!same_shape(it, &p->type) && cg_numel(it) != cg_numel(&p->type)) return false;
@@ -215,8 +246,9 @@ static bool spread_node(map *m, int i, bool *changed) {
   const cg_node *n = &m->c->node[g->node[i]];
   for (int k = 0; k < n->nin; k++) {
     if (n->in[k] < 0) continue;
-    int p = member(g, cg_root(m->c, n->in[k]));
+    int p = member(m->c, g, cg_root(m->c, n->in[k]));
     if (p < 0) continue;
+    if (cg_is_gather(n) && (k == 0 || cg_named(n->op, "index_select"))) return false;
     if (!m->known[i]) {
       if (!m->known[p]) continue;
       if (!spread_up(m, i, k, p)) return false;
@@ -394,7 +426,7 @@ static bool node_phase(map *m, int i) {
   bool partly = false;
   uint8_t in0 = 0, in1 = 0;
   for (int k = 0; k < n->nin; k++) {
-    int p = n->in[k] < 0 ? -1 : member(g, cg_root(m->c, n->in[k]));
+    int p = n->in[k] < 0 ? -1 : member(m->c, g, cg_root(m->c, n->in[k]));
     if (p >= 0) { if (g->phase[p]) in1 = 1; else in0 = 1; }
   }
   if (n->kind == CG_RED) {
@@ -408,6 +440,14 @@ static bool node_phase(map *m, int i) {
   g->phase[i] = !o;
   return g->phase[i] ? !in0 : !in1;
 }
+
+static int64_t last_of(const rl_geom *ge) {
+  int64_t at = ge->offset;
+  for (int d = 0; d < ge->ndim; d++) at += (ge->size[d] - 1) * ge->stride[d];
+  return at;
+}
+
+static bool windows_meet(const rl_geom *a, const rl_geom *b) { return a->offset <= last_of(b) && b->offset <= last_of(a); }
 
 /* Memory that the group both reads and writes in place: the same element at the same time. */
 static bool inplace_aligned(map *m) {
@@ -429,10 +469,12 @@ static bool inplace_aligned(map *m) {
         if (n->in[k] < 0) continue;
         const cg_node *p = &m->c->node[n->in[k]];
         cg_acc rd;
-        if (p->buf != st->buf || member(g, cg_root(m->c, n->in[k])) >= 0) continue;
-        if (!st->inplace) continue;
+        if (p->buf != st->buf || member(m->c, g, cg_root(m->c, n->in[k])) >= 0) continue;
+        if (!st->inplace || !windows_meet(&p->geom, &st->geom)) continue;
+        if (!g->phase[i] && g->phase[s]) continue; /* read for every row, written after the last */
+        if (n->kind == CG_RED && g->phase[s]) continue;
         if (!operand_position(m, i, k, &rd) || m->cut) return m->cut;
-        if (g->phase[i] != g->phase[s]) return false;
+        if (n->kind != CG_RED && g->phase[i] != g->phase[s]) return false;
         if (!cg_acc_same(&g->sp, &rd, &at)) return false;
       }
     }

@@ -76,7 +76,10 @@ static int add_node(cg *c, int op, cg_kind kind, const rl_type *t, const int *in
   return c->n++;
 }
 
-static bool is_op(int op, const char *name) { return op < RL_NOP && !strcmp(rl_ops[op].name, name); }
+bool cg_named(int op, const char *name) { return op < RL_NOP && !strcmp(rl_ops[op].name, name); }
+#define is_op cg_named
+
+const char *cg_name(const cg_node *n) { return n->kind == CG_STORE ? "store" : n->op == CG_OP_PICK ? "pick" : rl_node_name(n->op); }
 
 static bool is_random_pw(int op) { return is_op(op, "rand") || is_op(op, "randn"); }
 
@@ -92,6 +95,7 @@ static cg_kind kind_of(const rl_node *n) {
   if (is_op(n->op, "cat")) return CG_JOIN;
   if (is_random_pw(n->op)) return CG_PW;
   if (is_op(n->op, "full") || is_op(n->op, "iota") || is_op(n->op, "reshape")) return CG_PW;
+  if (is_op(n->op, "gather") || is_op(n->op, "index_select")) return CG_PW;
   if (is_op(n->op, "argmax") || is_op(n->op, "argmin")) return CG_CALL;
   switch (rl_ops[n->op].kind) {
   case RL_K_EW: return rl_ops[n->op].expr ? CG_PW : CG_CALL;
@@ -424,7 +428,8 @@ static void mark_uniform(cg *c) {
   for (int i = 0; i < c->n; i++) {
     cg_node *n = &c->node[i];
     if (n->kind != CG_PW || is_output_buf(c, n->buf) || is_random_pw(n->op)) continue;
-    if (cg_numel(&n->type) != 1 && !is_op(n->op, "full")) continue; /* a constant is free at any size */
+    if (is_op(n->op, "gather") || is_op(n->op, "index_select")) continue;
+    if (cg_numel(&n->type) != 1 && !is_op(n->op, "full") && !is_op(n->op, "iota")) continue; /* free at any size */
     bool ok = true;
     for (int k = 0; k < n->nin; k++) {
       const cg_node *p = &c->node[cg_root(c, n->in[k])];
@@ -472,6 +477,66 @@ static void place_outputs(cg *c) {
   }
 }
 
+/* A gather of one element a row from a computed value is a masked sum over the row, which fuses with what computes it. */
+static rl_status lower_gather(cg *c, int i) {
+  cg_node *n = &c->node[i];
+  if (!is_op(n->op, "gather") || n->absent) return RL_OK;
+  const cg_node *x = &c->node[n->in[0]];
+  int dim = (int)n->at->v[0].i, root = cg_root(c, n->in[0]);
+  if (c->node[root].kind != CG_PW || n->type.size[dim] != 1 || x->type.size[dim] < 2 || x->type.size[dim] > 8192) return RL_OK;
+  for (int d = 0; d < x->type.ndim; d++) if (d != dim && x->type.size[d] != n->type.size[d]) return RL_OK;
+  rl_type t = x->type;
+  int idx = n->in[1], in[2] = { n->in[0], 0 };
+  int e = add_node(c, RL_G_CAST, CG_VIEW, &t, &idx, 1, c->node[idx].buf);
+  if (e < 0) return RL_OOM;
+  c->node[e].type.dtype = c->node[idx].type.dtype;
+  c->node[e].geom = c->node[idx].geom;
+  c->node[e].geom.size[dim] = t.size[dim];
+  c->node[e].geom.stride[dim] = 0;
+  in[1] = e;
+  int p = add_node(c, CG_OP_PICK, CG_PW, &t, in, 2, -1);
+  if (p < 0) return RL_OOM;
+  c->node[p].aux = dim;
+  n = &c->node[i];
+  if (!(c->pick_attrs = realloc(c->pick_attrs, sizeof(rl_attrs *) * (size_t)(c->npick + 1)))) return RL_OOM;
+  rl_attrs *a = calloc(1, sizeof *a);
+  if (!a) return RL_OOM;
+  c->pick_attrs[c->npick++] = a;
+  a->nlist[0] = 1;
+  a->list[0][0] = dim;
+  a->v[0].i = 1;
+  n->op = (uint16_t)rl_op_find("sum");
+  n->kind = CG_RED;
+  n->at = a;
+  n->nin = 1;
+  n->in[0] = p;
+  return RL_OK;
+}
+
+static void rank_visit(cg *c, int i, int *next) {
+  if (c->rank[i] != -1) return;
+  c->rank[i] = -2;
+  const cg_node *n = &c->node[i];
+  for (int k = 0; k < n->nin + n->ndep; k++) {
+    int p = k < n->nin ? n->in[k] : n->dep[k - n->nin];
+    if (p < 0) continue;
+    rank_visit(c, p, next);
+    rank_visit(c, cg_root(c, p), next);
+  }
+  c->rank[i] = *next;
+  c->topo[(*next)++] = i;
+}
+
+static rl_status rank_nodes(cg *c) {
+  int next = 0;
+  c->rank = malloc(sizeof(int) * (size_t)(c->n + 1));
+  c->topo = malloc(sizeof(int) * (size_t)(c->n + 1));
+  if (!c->rank || !c->topo) return rl_error_status(RL_OOM, "[compile] out of memory");
+  for (int i = 0; i < c->n; i++) c->rank[i] = -1;
+  for (int i = 0; i < c->n; i++) rank_visit(c, i, &next);
+  return RL_OK;
+}
+
 /* Makes the nodes of the graph. */
 rl_status cg_nodes(cg *c) {
   const rl_graph *g = c->g;
@@ -484,6 +549,7 @@ rl_status cg_nodes(cg *c) {
   mark_live(c);
   place_outputs(c);
   RL_TRY(outputs_in_memory(c));
+  for (int i = 0, n = c->n; i < n; i++) RL_TRY(lower_gather(c, i));
   RL_TRY(lower_windows(c));
   for (int i = 0; i < g->nupdates; i++) RL_TRY(lower_update(c, &g->updates[i]));
   mark_uniform(c);
@@ -492,7 +558,7 @@ rl_status cg_nodes(cg *c) {
   for (int i = 0; i < n; i++) if (c->node[i].kind == CG_JOIN && !c->node[i].absent) RL_TRY(alias_join(c, i));
   for (int i = 0; i < n; i++) if (c->node[i].kind == CG_STORE && c->node[i].inplace) RL_TRY(update_order(c, i));
   for (int i = 0; i < n; i++) if (c->node[i].kind == CG_STORE) RL_TRY(place_call(c, i));
-  return RL_OK;
+  return rank_nodes(c);
 }
 
 void cg_free(cg *c) {
@@ -501,5 +567,7 @@ void cg_free(cg *c) {
     cg_group *g = &c->group[i];
     free(g->node); free(g->acc); free(g->xacc); free(g->rk); free(g->phase);
   }
+  for (int i = 0; i < c->npick; i++) free(c->pick_attrs[i]);
+  free(c->pick_attrs); free(c->rank); free(c->topo);
   free(c->node); free(c->group); free(c->buf); free(c->order); free(c->why);
 }

@@ -37,7 +37,10 @@ static rl_status make_order(cg *c) {
   sched s = { c, calloc((size_t)c->ngroup + 1, 1), false };
   c->order = malloc(sizeof(int) * (size_t)(c->ngroup + 1));
   if (!s.state || !c->order) { free(s.state); return rl_error_status(RL_OOM, "[compile] out of memory"); }
-  for (int i = 0; i < c->n; i++) if (c->node[i].group >= 0 && !c->group[c->node[i].group].dead) visit(&s, c->node[i].group);
+  for (int k = 0; k < c->n; k++) {
+    int g = c->node[c->topo[k]].group;
+    if (g >= 0 && !c->group[g].dead) visit(&s, g);
+  }
   free(s.state);
   return s.bad ? rl_error("[compile] the groups depend on each other in a circle") : RL_OK;
 }
