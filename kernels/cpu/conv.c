@@ -76,31 +76,15 @@ static void gemm(rl_dtype dt, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
   else cblas_sgemm(CblasRowMajor, x, y, (int)m, (int)n, (int)k, 1, (const float *)a, (int)la, (const float *)b, (int)lb, (float)beta, (float *)c, (int)lc);
 }
 
-/* Contiguous tensors of the working dtype: the argument itself, or a copy to be released. */
-static rl_tensor *working(rl_tensor *x, rl_dtype dt) {
-  if (x->dtype == dt && rl_is_contiguous(x)) return rl_tensor_retain(x);
-  rl_tensor *c = rl_tensor_empty(dt, RL_CPU, x->ndim, x->size);
-  rl_attrs a = {0};
-  a.v[0].i = dt;
-  if (c && rl_ops[RL_OP_CAST].kernel[RL_CPU](RL_OP_CAST, &x, 1, &a, &c) != RL_OK) return rl_tensor_release(c), NULL;
-  return c;
-}
-static rl_status give(rl_tensor *t, rl_tensor *out) {
-  if (t == out) return RL_OK;
-  rl_attrs a = {0};
-  a.v[0].i = out->dtype;
-  return rl_ops[RL_OP_CAST].kernel[RL_CPU](RL_OP_CAST, &t, 1, &a, &out);
-}
-
 typedef rl_status (*conv_body)(conv *v, rl_tensor *p, rl_tensor *q, rl_tensor *r);
 /* Runs body on working copies of two inputs and the result. */
 static rl_status conv_run(conv *v, rl_tensor *p, rl_tensor *q, rl_tensor *out, conv_body body) {
   rl_dtype dt = p->dtype == RL_F64 ? RL_F64 : RL_F32;
   v->dt = dt, v->bytes = rl_dtypes[dt].bytes;
   bool direct = out->dtype == dt && rl_is_contiguous(out);
-  rl_tensor *a = working(p, dt), *b = working(q, dt), *r = direct ? rl_tensor_retain(out) : rl_tensor_empty(dt, RL_CPU, out->ndim, out->size);
+  rl_tensor *a = rl_working(p, dt), *b = rl_working(q, dt), *r = direct ? rl_tensor_retain(out) : rl_tensor_empty(dt, RL_CPU, out->ndim, out->size);
   rl_status s = a && b && r ? body(v, a, b, r) : RL_OOM;
-  if (s == RL_OK) s = give(r, out);
+  if (s == RL_OK) s = rl_give(r, out);
   if (a) rl_tensor_release(a);
   if (b) rl_tensor_release(b);
   if (r) rl_tensor_release(r);

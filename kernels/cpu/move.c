@@ -250,3 +250,20 @@ RL_KERNEL(iota) {
 #undef IOTA
   return RL_OK;
 }
+
+static rl_status convert(rl_tensor *from, rl_tensor *to) {
+  rl_attrs a = {0};
+  a.v[0].i = to->dtype;
+  return rl_ops[RL_OP_CAST].kernel[RL_CPU](RL_OP_CAST, &from, 1, &a, &to);
+}
+rl_tensor *rl_working(const rl_tensor *x, rl_dtype dt) {
+  if (x->dtype == dt && rl_is_contiguous(x)) return rl_tensor_retain((rl_tensor *)x);
+  rl_tensor *c = rl_tensor_empty(dt, RL_CPU, x->ndim, x->size);
+  if (c && convert((rl_tensor *)x, c) != RL_OK) return rl_tensor_release(c), NULL;
+  return c;
+}
+rl_tensor *rl_working_out(rl_tensor *out, rl_dtype dt) {
+  if (out->dtype == dt && rl_is_contiguous(out)) return rl_tensor_retain(out);
+  return rl_tensor_empty(dt, RL_CPU, out->ndim, out->size);
+}
+rl_status rl_give(rl_tensor *t, rl_tensor *out) { return t == out ? RL_OK : convert(t, out); }

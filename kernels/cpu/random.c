@@ -1,7 +1,7 @@
 /* Random draws: counter-based, so any piece of the result can be drawn by any thread (rules in lib/tensor/random.h). */
 #include <math.h>
 #include "walk.h"
-#include "prelude.h"
+#include "rows.h"
 #include "../../lib/tensor/random.h"
 
 /* Draws into a contiguous result; a strided one goes through a copy. */
@@ -18,15 +18,12 @@ static rl_status drawn(rl_tensor *r, bool normal) {
     rl_tensor_release(t);
     return s;
   }
-  void *p = rl_data(r);
-#define DRAW(S, EXPR) { S *d = p; _Pragma("omp parallel for simd schedule(static) if (n >= 16384)") for (int64_t i = 0; i < n; i++) d[i] = EXPR; }
-  switch (r->dtype) {
-  case RL_F64: if (normal) DRAW(double, rl_randn_f64(seed, c, i)) else DRAW(double, rl_rand_f64(seed, c, i)) break;
-  case RL_F32: if (normal) DRAW(float, rl_randn_f32(seed, c, i)) else DRAW(float, rl_rand_f32(seed, c, i)) break;
-  case RL_F16: if (normal) DRAW(rl_f16, rl_st_f16(rl_randn_f32(seed, c, i))) else DRAW(rl_f16, rl_st_f16(rl_rand_f32(seed, c, i))) break;
-  case RL_BF16: if (normal) DRAW(rl_bf16, rl_st_bf16(rl_randn_f32(seed, c, i))) else DRAW(rl_bf16, rl_st_bf16(rl_rand_f32(seed, c, i))) break;
-  default: return rl_error("[rand] needs a float type; got %s", rl_dtypes[r->dtype].name);
-  }
+  char *p = rl_data(r);
+  int bytes = esize(r);
+  void (*draw)(int64_t, int64_t, void *, uint64_t, uint64_t) = rl_rows()->draw[normal][r->dtype];
+  if (!draw) return rl_error("[rand] needs a float type; got %s", rl_dtypes[r->dtype].name);
+#pragma omp parallel for schedule(static) if (n >= 16384)
+  for (int64_t i = 0; i < n; i += 4096) draw(i, RL_MIN(4096, n - i), p + i * bytes, seed, c);
   return RL_OK;
 }
 RL_KERNEL(rand) { RL_KERNEL_UNUSED; return drawn(out[0], false); }

@@ -71,4 +71,10 @@ static inline int64_t numel_but(const rl_tensor *t, int dim) {
 /* Copies src's elements to dst of the same shape and dtype. */
 rl_status rl_move(rl_tensor *dst, const rl_tensor *src);
 rl_status rl_move_zero(rl_tensor *dst);
+/* x itself (retained) when it is contiguous and of this dtype, else a copy. NULL: out of memory. */
+rl_tensor *rl_working(const rl_tensor *x, rl_dtype dt);
+/* Writes a working tensor to the result it stands for. */
+rl_status rl_give(rl_tensor *t, rl_tensor *out);
+/* A working result for out: itself (retained), or a new tensor. */
+rl_tensor *rl_working_out(rl_tensor *out, rl_dtype dt);
 #endif

@@ -1,0 +1,94 @@
+/* Row functions for one instruction set (RL_ISA): softmax, normalisation, random draws over contiguous rows. */
+#include "loop.h"
+#include "rows.h"
+#include "row.h"
+
+#define LANES 16
+#define FOLD_SUM(EXPR) \
+  double total = 0; \
+  for (int64_t at = 0; at < n; at += 4096) { \
+    int64_t e = n - at < 4096 ? n : at + 4096, i = at; \
+    T lane[LANES] = {0}; \
+    for (; i + LANES <= e; i += LANES) RL_IVDEP for (int k = 0; k < LANES; k++) { const int64_t q = i + k; lane[k] += EXPR; } \
+    for (; i < e; i++) { const int64_t q = i; lane[0] += EXPR; } \
+    for (int k = 0; k < LANES; k++) total += (double)lane[k]; \
+  }
+
+#define ROWS(S, TT) \
+  typedef TT T_##S; \
+  static TT max_##S(int64_t n, const TT *x) { \
+    TT lane[LANES], m = x[0]; \
+    int64_t i = 0; \
+    for (int k = 0; k < LANES; k++) lane[k] = m; \
+    for (; i + LANES <= n; i += LANES) RL_IVDEP for (int k = 0; k < LANES; k++) lane[k] = rl_max_##S(lane[k], x[i + k]); \
+    for (; i < n; i++) m = rl_max_##S(m, x[i]); \
+    for (int k = 0; k < LANES; k++) m = rl_max_##S(m, lane[k]); \
+    return m; \
+  } \
+  static double sum_##S(int64_t n, const TT *x) { typedef TT T; FOLD_SUM(x[q]) return total; } \
+  static double sumsq_##S(int64_t n, const TT *x, double mean) { typedef TT T; const T m = (T)mean; FOLD_SUM((x[q] - m) * (x[q] - m)) return total; } \
+  static double dot_##S(int64_t n, const TT *x, const TT *y) { typedef TT T; FOLD_SUM(x[q] * y[q]) return total; } \
+  static void softmax_##S(int64_t n, const TT *x, TT *r) { \
+    const TT m = max_##S(n, x); \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = rl_exp_##S(x[i] - m); \
+    const TT s = (TT)(1 / sum_##S(n, r)); \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] *= s; \
+  } \
+  static void log_softmax_##S(int64_t n, const TT *x, TT *r) { \
+    const TT m = max_##S(n, x); \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = rl_exp_##S(x[i] - m); \
+    const TT s = (TT)log(sum_##S(n, r)); \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = x[i] - m - s; \
+  } \
+  static void softmax_dx_##S(int64_t n, const TT *g, const TT *r, TT *d) { \
+    const TT s = (TT)dot_##S(n, g, r); \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) d[i] = r[i] * (g[i] - s); \
+  } \
+  static void log_softmax_dx_##S(int64_t n, const TT *g, const TT *r, TT *d) { \
+    const TT s = (TT)sum_##S(n, g); \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) d[i] = g[i] - rl_exp_##S(r[i]) * s; \
+  } \
+  static void dots_##S(int64_t n, const TT *g, const TT *x, const TT *w, double mean, double *sg, double *sgx) { \
+    typedef TT T; \
+    const T m = (T)mean; \
+    if (w) { { FOLD_SUM(g[q] * w[q]) *sg = total; } { FOLD_SUM(g[q] * w[q] * (x[q] - m)) *sgx = total; } } \
+    else { { FOLD_SUM(g[q]) *sg = total; } { FOLD_SUM(g[q] * (x[q] - m)) *sgx = total; } } \
+  } \
+  static void scale_##S(int64_t n, const TT *x, double a, double b, TT *r) { \
+    const TT c = (TT)a, d = (TT)b; \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = x[i] * c + d; \
+  } \
+  static void affine_##S(int64_t n, const TT *x, double mean, double rstd, const TT *w, const TT *b, TT *r) { \
+    const TT m = (TT)mean, s = (TT)rstd; \
+    if (w && b) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = (x[i] - m) * s * w[i] + b[i]; \
+    else if (w) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = (x[i] - m) * s * w[i]; \
+    else if (b) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = (x[i] - m) * s + b[i]; \
+    else RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = (x[i] - m) * s; \
+  } \
+  static void back_##S(int64_t n, const TT *g, const TT *x, const TT *w, double a, double b, double c, TT *r) { \
+    const TT p = (TT)a, q = (TT)b, s = (TT)c; \
+    if (w) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = g[i] * w[i] * p + x[i] * q + s; \
+    else RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = g[i] * p + x[i] * q + s; \
+  } \
+  static void gather_back_##S(int64_t n, const TT *g, const TT *x, double mean, double rstd, double *dw, double *db) { \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) { dw[i] += (double)g[i] * (((double)x[i] - mean) * rstd); db[i] += (double)g[i]; } \
+  }
+ROWS(f32, float)
+ROWS(f64, double)
+
+static void rand_f32(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_rand_row_f32(o, s, c, i, n); }
+static void rand_f64(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { double *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_rand_f64(s, c, i + k); }
+static void rand_f16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_f16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_f16(rl_rand_f32(s, c, i + k)); }
+static void rand_bf16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_bf16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_bf16(rl_rand_f32(s, c, i + k)); }
+static void randn_f32(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { float *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_randn_f32(s, c, i + k); }
+static void randn_f64(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { double *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_randn_f64(s, c, i + k); }
+static void randn_f16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_f16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_f16(rl_randn_f32(s, c, i + k)); }
+static void randn_bf16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_bf16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_bf16(rl_randn_f32(s, c, i + k)); }
+
+#define TABLE(S) .softmax_##S = softmax_##S, .log_softmax_##S = log_softmax_##S, .softmax_dx_##S = softmax_dx_##S, .log_softmax_dx_##S = log_softmax_dx_##S, \
+  .sum_##S = sum_##S, .sumsq_##S = sumsq_##S, .dots_##S = dots_##S, .scale_##S = scale_##S, .affine_##S = affine_##S, .back_##S = back_##S, .gather_back_##S = gather_back_##S
+const rl_row_fns RL_CAT(rl_row_table, RL_ISA) = {
+  TABLE(f32), TABLE(f64),
+  .draw = {{[RL_F32] = rand_f32, [RL_F64] = rand_f64, [RL_F16] = rand_f16, [RL_BF16] = rand_bf16},
+           {[RL_F32] = randn_f32, [RL_F64] = randn_f64, [RL_F16] = randn_f16, [RL_BF16] = randn_bf16}},
+};
