@@ -1,0 +1,55 @@
+-- Graph breaks: the registry of reasons (id -> sentence, hint). A capture that meets one stops; the closure then runs eagerly.
+
+local M = {}
+
+-- id = {sentence, hint}; %s is the detail of the place.
+M.reasons = {
+   ['data-dependent'] = {'control flow needs the value of a number that comes from a tensor (%s)',
+      'use tensor ops such as where or cmul, or keep the test outside of the compiled function'},
+   ['needs-values'] = {'%s needs the values of a tensor, which are not known while capturing',
+      'move the call out of the compiled function, or mark its function with torch.compiler.disable'},
+   ['c-function'] = {'call of a C function that capture does not know (%s)',
+      'move the call out of the compiled function'},
+   ['disabled'] = {'call of %s, marked by torch.compiler.disable', 'remove the mark, or call it outside'},
+   ['side-effect'] = {'%s acts outside of the program (output, files, clock, random numbers of Lua)',
+      'move it out of the compiled function'},
+   ['callback'] = {'a Lua function is given to %s', 'write the loop with tensor ops'},
+   ['coroutine'] = {'coroutines are not captured (%s)', 'yield outside of the compiled function'},
+   ['error-in-pcall'] = {'a run-time error inside of pcall (%s)', 'test for the condition instead of catching the error'},
+   ['too-long'] = {'more than %s instructions were evaluated', 'a loop runs too often; compile its body instead'},
+   ['opcode'] = {'bytecode instruction %s is not evaluated', 'report this as a bug'},
+   ['escape'] = {'%s leaves the compiled function and cannot be rebuilt', 'return a tensor, number or table instead'},
+   ['grad-escapes'] = {'a tensor with gradient history leaves the compiled function (%s)',
+      'call backward inside of the compiled function, or detach the tensor'},
+   ['history'] = {'an input carries gradient history made outside (%s)', 'detach it, or compile the code that made it too'},
+   ['table-key'] = {'a table key is not known (%s)', 'use strings or numbers as keys'},
+   ['metatable'] = {'%s of a table that capture cannot evaluate', 'use a plain table'},
+   ['compile-failed'] = {'the compiler refused the graph: %s', 'report this as a bug'},
+   ['internal'] = {'capture failed: %s', 'report this as a bug'},
+}
+
+local Break = {}
+Break.__index = Break
+Break.__tostring = function(b) return b:message() end
+
+--- Sentence, place and hint as one text.
+function Break:message()
+   return ('[compile] graph break %s at %s: %s; %s'):format(self.id, self.where or '?', self.sentence, self.hint)
+end
+
+--- A break object; where is filled in by the evaluator that raises it.
+function M.new(id, detail, where)
+   local r = assert(M.reasons[id], id)
+   return setmetatable({id = id, detail = detail, where = where, sentence = (r[1]:gsub('%%s', function() return tostring(detail) end)),
+      hint = r[2]}, Break)
+end
+
+function M.is(e) return getmetatable(e) == Break end
+
+-- An error that the evaluated program raised (a value of the program, not of capture).
+local Raised = {}
+M.Raised = Raised
+function M.raised(value, runtime) return setmetatable({value = value, runtime = runtime}, Raised) end
+function M.isRaised(e) return getmetatable(e) == Raised end
+
+return M

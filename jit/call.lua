@@ -1,0 +1,153 @@
+-- Calls: Lua functions are evaluated, library functions folded or modelled, C functions on tensors called on fakes
+-- (function value, argument values -> result values).
+
+local value = require 'relume.jit.value'
+local bytecode = require 'relume.jit.bytecode'
+local ops = require 'relume.jit.ops'
+local Context = require 'relume.jit.context'
+local okC, C = pcall(require, 'relume.core')
+
+local M = {}
+
+M.models = {}                                      -- C or Lua function -> function(ctx, args) that returns results
+M.pure = {}                                        -- C function without effects -> name: folds when all arguments are constants
+M.disabled = setmetatable({}, {__mode = 'k'})      -- functions marked by torch.compiler.disable
+M.wrapped = setmetatable({}, {__mode = 'k'})       -- compiled function -> the function it was made from
+M.refused = {}                                     -- C function -> {break id, detail}
+
+local function notCallable(ctx, fn)
+   ctx:raise(('attempt to call a %s value'):format(value.luatype(fn)))
+end
+
+--- The Lua function value that a call of fn evaluates, with its arguments, or nil when fn is something else.
+function Context:resolve(fn, args)
+   for _ = 1, 10 do
+      if fn.k == 'func' then
+         if not fn.real then return fn, args end
+         self:needFunc(fn)
+         local inner = M.wrapped[fn.real]
+         if inner then return self:constant(inner), args end
+         if M.models[fn.real] or M.disabled[fn.real] or not bytecode.id(fn.real) then return end
+         return fn, args
+      end
+      if fn.k ~= 'table' and fn.k ~= 'tensor' and fn.k ~= 'udata' then return end
+      local h = ops.metamethod(self, fn, '__call')
+      if not h then return end
+      local list = {n = args.n + 1, fn}
+      for i = 1, args.n do list[i + 1] = args[i] end
+      fn, args = h, list
+      if fn.k == 'func' and fn.real and not bytecode.id(fn.real) then return nil, nil, fn, args end
+   end
+end
+
+--- Calls a value.
+function Context:call(fn, args)
+   local target, targs, cfn, cargs = self:resolve(fn, args)
+   if target then return self:inline(target, targs) end
+   if cfn then fn, args = cfn, cargs end
+   if fn.k ~= 'func' then notCallable(self, fn) end
+   local real = fn.real
+   if M.disabled[real] then self:brk('disabled', fn.src and fn.src.text or 'a function') end
+   local model = M.models[real]
+   if model then return model(self, args) end
+   return self:callC(real, args, fn.src and fn.src.text)
+end
+
+-- Raw arguments ----------------------------------------------------------------------------------------------------------------
+
+local function rawTable(ctx, t, numbers, depth)
+   if depth > 8 then ctx:brk('needs-values', 'a deeply nested table') end
+   local r = {}
+   for _, key in ipairs(ctx:keys(t)) do
+      local k = ctx:keyValue(key)
+      if k.k ~= 'const' then ctx:brk('table-key', 'in an argument') end
+      r[key] = ctx:raw(ctx:rawget(t, key), numbers, depth + 1)
+   end
+   return r
+end
+
+--- The raw Lua value to give to a C function. numbers: numbers that change become inputs of the graph.
+function Context:raw(v, numbers, depth)
+   local k = v.k
+   if k == 'const' then return self:need(v) end
+   if k == 'num' then
+      self:needNum(v)
+      if numbers and self:changes(v) then
+         numbers.used = true
+         return self:numberInput(v)
+      end
+      return self:specialise(v)
+   end
+   if k == 'tensor' then return self:fake(v) end
+   if k == 'gnum' then return v.fake end
+   if k == 'table' then return rawTable(self, v, numbers, depth or 0) end
+   if k == 'udata' then
+      self:needIdentity(v)
+      return v.real
+   end
+   self:brk('callback', self.calling or 'a C function')
+end
+
+local function raws(ctx, args, numbers)
+   local r = {}
+   for i = 1, args.n do r[i] = ctx:raw(args[i], numbers) end
+   return r
+end
+
+-- Results ----------------------------------------------------------------------------------------------------------------------
+
+--- The value of what a C function returned while capturing.
+function Context:result(x)
+   local t = type(x)
+   if t == 'table' then
+      local r = value.newTable()
+      for key, item in pairs(x) do self:rawset(r, key, self:result(item)) end
+      return r
+   end
+   if t == 'userdata' then return self:tensorResult(x) end
+   if t == 'function' then return self:constant(x) end
+   return value.const(x)
+end
+
+local function pack(...) return {n = select('#', ...), ...} end
+
+local function constants(args)
+   for i = 1, args.n do
+      local k = args[i].k
+      if k ~= 'const' and k ~= 'num' then return false end
+   end
+   return true
+end
+
+local function attempt(ctx, fn, args, numbers)
+   local r = raws(ctx, args, numbers)
+   return pack(pcall(fn, unpack(r, 1, args.n)))
+end
+
+local function failed(ctx, name, message)
+   if type(message) == 'string' and message:find('[capture] needs values', 1, true) then ctx:brk('needs-values', name) end
+   if type(message) == 'string' then message = message:gsub('^.-:%d+: ', '') end
+   ctx:raise(tostring(message))
+end
+
+--- Calls a C function: on fakes when it can be captured, folded when it is pure.
+function Context:callC(fn, args, name)
+   local known = okC and C.capturable[fn] or M.pure[fn]
+   name = type(known) == 'string' and known or name or 'a C function'
+   local refused = M.refused[fn]
+   if refused then self:brk(refused[1], refused[2]) end
+   if not known then self:brk('c-function', name) end
+   self.calling = name
+   local special = self:tensorMethod(fn, name, args)
+   if special then return special end
+   self:location()
+   local numbers = {}
+   local r = attempt(self, fn, args, not constants(args) and numbers or nil)
+   if not r[1] and numbers.used then r = attempt(self, fn, args) end
+   if not r[1] then failed(self, name, r[2]) end
+   local out = {n = r.n - 1}
+   for i = 1, out.n do out[i] = self:result(r[i + 1]) end
+   return out
+end
+
+return M

@@ -1,0 +1,91 @@
+-- Values and sources: what the evaluator keeps for a Lua value, and where that value can be loaded from again
+-- (raw Lua value, source -> value).
+--
+-- Kinds (field k):
+--   const   v: nil, boolean, string, number or cdata known at capture. With src: loaded, its guard is written when it is looked at
+--   num     a number that is loaded or computed from loaded ones; e is its expression, hint its value now
+--   gnum    a number that the graph computes (fake: rank-0 tensor)
+--   tensor  real and src, or fake only when made inside
+--   table   real and src, or made inside. f: fields read or written, d: keys written, order: their order
+--   func    real and src, or proto and cells when made inside
+--   udata   other userdata, by identity
+--
+-- Sources (field kind): arg vararg upv fupv field meta const. A source's id is the same in every capture of a closure.
+
+local M = {}
+
+local fmt = string.format
+local function addr(x) return fmt('%p', x) end
+M.addr = addr
+
+-- Constants ---------------------------------------------------------------------------------------------------------------------
+
+local NIL = {k = 'const'}
+local TRUE, FALSE = {k = 'const', v = true}, {k = 'const', v = false}
+M.NIL, M.TRUE, M.FALSE = NIL, TRUE, FALSE
+
+--- Value of a Lua constant without a source.
+function M.const(v)
+   if v == nil then return NIL elseif v == true then return TRUE elseif v == false then return FALSE end
+   return {k = 'const', v = v}
+end
+
+-- Sources -----------------------------------------------------------------------------------------------------------------------
+
+local function keyName(key)
+   local t = type(key)
+   if t == 'string' then return key end
+   if t == 'number' or t == 'boolean' then return '[' .. tostring(key) .. ']' end
+   return '<' .. addr(key) .. '>'
+end
+
+function M.argument(i, name) return {kind = 'arg', key = i, id = 'a' .. i, text = name or 'argument ' .. i} end
+function M.vararg(i) return {kind = 'vararg', key = i, id = 'v' .. i, text = 'argument ...' .. i} end
+function M.constant(x, text) return {kind = 'const', value = x, id = addr(x), text = text or 'constant'} end
+
+--- Upvalue i of a function known by identity.
+function M.upvalue(f, i, name)
+   return {kind = 'upv', f = f, key = i, id = 'u' .. tostring(debug.upvalueid(f, i)):match '0x%x+', text = name ~= '' and name or 'upvalue ' .. i}
+end
+
+--- Upvalue i of a function that is loaded anew each call.
+function M.fupvalue(parent, i, name)
+   return {kind = 'fupv', parent = parent, key = i, id = parent.id .. '^' .. i, text = name ~= '' and name or 'upvalue ' .. i}
+end
+
+function M.field(parent, key)
+   local name = keyName(key)
+   local text = type(key) == 'string' and name or name
+   if parent.text ~= 'globals' then text = parent.text .. (type(key) == 'string' and '.' or '') .. name end
+   return {kind = 'field', parent = parent, key = key, id = parent.id .. '.' .. name, text = text}
+end
+
+function M.gradient(parent) return {kind = 'grad', parent = parent, id = parent.id .. '~grad', text = parent.text .. ':grad()'} end
+
+-- Kinds -------------------------------------------------------------------------------------------------------------------------
+
+local LUATYPE = {num = 'number', gnum = 'number', tensor = 'userdata', table = 'table', func = 'function', udata = 'userdata'}
+
+--- Lua's type name of a value; writes no guard.
+function M.luatype(v)
+   return LUATYPE[v.k] or type(v.v)
+end
+
+function M.isNumber(v)
+   return v.k == 'num' or v.k == 'const' and type(v.v) == 'number'
+end
+
+--- A table made by the evaluated program.
+function M.newTable()
+   return {k = 'table', f = {}, d = {}, order = {}, shadow = {}, meta = false}
+end
+
+--- Number expression of a value that isNumber accepts.
+function M.expr(v)
+   if v.k == 'num' then return v.e end
+   return {op = 'k', v = v.v}
+end
+
+function M.num(e, hint) return {k = 'num', e = e, hint = hint} end
+
+return M
