@@ -23,6 +23,7 @@ end
 function Context:resolve(fn, args)
    for _ = 1, 10 do
       if fn.k == 'func' then
+         if fn.model then return nil, nil, fn, args end
          if not fn.real then return fn, args end
          self:needFunc(fn)
          local inner = M.wrapped[fn.real]
@@ -46,6 +47,7 @@ function Context:call(fn, args)
    if target then return self:inline(target, targs) end
    if cfn then fn, args = cfn, cargs end
    if fn.k ~= 'func' then notCallable(self, fn) end
+   if fn.model then return fn.model(self, args) end
    local real = fn.real
    if M.disabled[real] then self:brk('disabled', fn.src and fn.src.text or 'a function') end
    local model = M.models[real]

@@ -1,0 +1,263 @@
+-- Compiled functions: entries of one closure, most recently used first (closure, options -> function).
+-- A call runs the first entry; an entry whose guards fail hands the call on; when none is left, the call is captured or runs eagerly.
+
+local bytecode = require 'relume.jit.bytecode'
+local value = require 'relume.jit.value'
+local breaks = require 'relume.jit.breaks'
+local Context = require 'relume.jit.context'
+require 'relume.jit.tensor'
+local call = require 'relume.jit.call'
+require 'relume.jit.eval'
+require 'relume.jit.builtin'
+local emit = require 'relume.jit.emit'
+local runtime = require 'relume.jit.runtime'
+local log = require 'relume.jit.debug'
+local okC, C = pcall(require, 'relume.core')
+
+local M = {}
+local State = {}
+State.__index = State
+local LIMIT, ATTEMPTS = 8, 3
+
+M.states = setmetatable({}, {__mode = 'k'}) -- compiled function -> state
+M.warnings = true
+
+local function warn(text)
+   if M.warnings then io.stderr:write('[relume] ', text, '\n') end
+end
+
+-- Capture ----------------------------------------------------------------------------------------------------------------------
+
+-- Argument values of the outermost frame.
+local function argumentValues(ctx, proto, ...)
+   local args = {n = math.max(select('#', ...), proto.params)}
+   for i = 1, args.n do
+      local raw = (select(i, ...))
+      local src
+      if i > proto.params then src = value.vararg(i - proto.params) else src = value.argument(i, bytecode.varname(proto, 1, i - 1)) end
+      args[i] = ctx:wrap(raw, src)
+   end
+   return args
+end
+
+local function evaluate(ctx, f, proto, ...)
+   local fn = ctx:constant(f)
+   fn.g = true
+   if proto.vararg then ctx:guard {kind = 'nargs', value = math.max(select('#', ...) - proto.params, 0)} end
+   return ctx:inline(fn, argumentValues(ctx, proto, ...))
+end
+
+local function handler(e)
+   if type(e) == 'table' then return e end
+   return {internal = tostring(e), trace = debug.traceback('', 2)}
+end
+
+local function asBreak(ctx, e)
+   if breaks.is(e) or breaks.isRaised(e) then return e end
+   if log.level > 0 and e.trace then log.log(1, 'internal error: %s%s', tostring(e.internal), e.trace) end
+   return breaks.new('internal', e.internal or tostring(e), ctx:where())
+end
+
+--- Evaluates f symbolically and emits its path. Returns context and emitter, or nil and a break (or the program's own error).
+function M.capture(f, marks, opts, ...)
+   local proto = bytecode.of(f)
+   local ctx = Context.new(marks, opts)
+   ctx.gradAtStart = okC and C.gradEnabled()
+   if log.level >= 6 then ctx.trace = log.trace end
+   local args, n = {...}, select('#', ...)
+   local emitter
+   local ok, e = xpcall(function()
+      local results = evaluate(ctx, f, proto, unpack(args, 1, n))
+      if ctx.gradStart ~= nil then C.setGradEnabled(ctx.gradStart) ctx.gradEnd = ctx.gradNow end
+      ctx.mutates = ctx.graph and #ctx.inputs > 0
+      emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
+   end, handler)
+   ctx:stop()
+   if not ok then return nil, asBreak(ctx, e), ctx end
+   return ctx, emitter
+end
+
+-- Plans ------------------------------------------------------------------------------------------------------------------------
+
+local function planRunner(ctx, opts)
+   local g = ctx.graph
+   if opts.backend then
+      local f = opts.backend(g, ctx.inputs)
+      assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
+      return f
+   end
+   local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
+   local planCall = plan.call
+   return function(...) return planCall(plan, ...) end, plan
+end
+
+-- Compiles the graph; nil when there is nothing to run.
+local function compileGraph(ctx, emitter, opts)
+   if not ctx.graph then return true end
+   if not emitter.call then return true end
+   local ok, run, plan = pcall(planRunner, ctx, opts)
+   if not ok then return nil, breaks.new('compile-failed', (tostring(run):gsub('\n.*', '')), ctx:where()) end
+   return true, run, plan
+end
+
+-- Entries ----------------------------------------------------------------------------------------------------------------------
+
+function State:count(kind)
+   self.stats[kind] = (self.stats[kind] or 0) + 1
+end
+
+function State:addEntry(ctx, emitter, run, plan)
+   local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo, emitter = emitter}
+   entry.fn, entry.text = emit.finish(emitter, run, function(i, ...) return self:missed(entry, i, ...) end, runtime)
+   table.insert(self.entries, 1, entry)
+   self.top = entry.fn
+   self:count 'compiles'
+   log.log(1, 'compiled %s: %d guards, %d graph nodes', self.name, #entry.guards, ctx.graph and ctx.graph:count() or 0)
+   if log.level >= 3 then
+      for _, g in ipairs(entry.guards) do log.log(3, '   guard %s (%s)', emit.describe(g), g.where or '') end
+   end
+   if log.level >= 4 then log.log(4, 'entry of %s\n%s', self.name, entry.text) end
+   return entry
+end
+
+-- Runs the program's own function.
+local function eager(self, ...)
+   self:count 'eager'
+   return self.f(...)
+end
+
+function State:broke(b)
+   self.attempts = self.attempts + 1
+   self.breaks[#self.breaks + 1] = b
+   if self.opts.fullgraph then error(b:message(), 0) end
+   local key = b.id .. (b.where or '')
+   if not self.warned[key] then
+      self.warned[key] = true
+      warn(('%s runs eagerly: %s'):format(self.name, b:message()))
+   end
+   if self.attempts >= ATTEMPTS and #self.entries == 0 then self.top = self.f end
+end
+
+--- Captures the call, adds an entry, runs it; runs the function eagerly when it cannot be captured.
+function State:compile(...)
+   if self.capturing or okC and C.recording and C.recording() then return self.f(...) end
+   if self.attempts >= ATTEMPTS then return eager(self, ...) end
+   self.capturing = true
+   local ctx, emitter = M.capture(self.f, self.marks, self.opts, ...)
+   self.capturing = false
+   if not ctx then
+      if breaks.isRaised(emitter) then return eager(self, ...) end
+      self:broke(emitter)
+      return eager(self, ...)
+   end
+   local ok, run, plan = compileGraph(ctx, emitter, self.opts)
+   if not ok then
+      self:broke(run)
+      return eager(self, ...)
+   end
+   local entry = self:addEntry(ctx, emitter, run, plan)
+   return entry.fn(...)
+end
+
+-- Marks what a failed guard read, so that the next capture treats it as changing.
+function State:mark(g)
+   local id = g.src and g.src.id
+   if not id then return end
+   if g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) then self.marks.dyn[id] = true
+   elseif g.kind == 'ident' and g.what == 'table' then self.marks.struct[id] = true
+   elseif g.kind == 'ident' and g.what == 'function' then self.marks.proto[id] = true end
+end
+
+function State:learn(entry, i, ...)
+   local g = entry.guards[i]
+   self.changed = g
+   self:mark(g)
+   local ok, list = pcall(function(...)
+      entry.diagnose = entry.diagnose or emit.diagnose(entry.ctx, self.proto.params, self.proto.vararg, runtime)
+      return entry.diagnose(...)
+   end, ...)
+   if ok then
+      for _, other in ipairs(list) do self:mark(other) end
+   end
+   local reason = ('%s (%s)'):format(emit.describe(g), g.where or '?')
+   self.reasons[#self.reasons + 1] = reason
+   log.log(3, 'recompiles %s: %s', self.name, reason)
+   if self.opts.onRecompile then self.opts.onRecompile(reason) end
+end
+
+-- Every entry missed.
+function State:exhausted(entry, i, ...)
+   if #self.entries >= LIMIT then
+      local g = entry.guards[i]
+      self:count 'limit'
+      if not self.limited then
+         self.limited = true
+         local text = ('%s was compiled %d times and runs eagerly now when none of them fits; what changes is: %s (%s)'):format(self.name, LIMIT,
+            emit.describe(g), g.where or '?')
+         warn(text)
+         if self.opts.fullgraph then error('[compile] ' .. text, 0) end
+      end
+      return eager(self, ...)
+   end
+   self:learn(entry, i, ...)
+   return self:compile(...)
+end
+
+local function finish(self, ...)
+   self.tried = nil
+   return ...
+end
+
+--- Called by an entry whose guard i failed.
+function State:missed(entry, i, ...)
+   entry.misses = (entry.misses or 0) + 1
+   local tried = self.tried or {first = entry, i = i}
+   tried[entry] = true
+   self.tried = tried
+   for k, other in ipairs(self.entries) do
+      if not tried[other] then
+         table.remove(self.entries, k)
+         table.insert(self.entries, 1, other)
+         self.top = other.fn
+         return finish(self, other.fn(...))
+      end
+   end
+   self.tried = nil
+   return self:exhausted(tried.first, tried.i, ...)
+end
+
+-- Wrappers ---------------------------------------------------------------------------------------------------------------------
+
+local function wrapper(state)
+   local names = {}
+   for i = 1, state.proto.params do names[i] = 'a' .. i end
+   if state.proto.vararg then names[#names + 1] = '...' end
+   local list = table.concat(names, ', ')
+   return loadstring(('local S = ... return function(%s) return S.top(%s) end'):format(list, list), '=compiled')(state)
+end
+
+--- The compiled form of a Lua function.
+function M.compile(f, opts)
+   if M.states[f] then return f end
+   local proto = bytecode.of(f)
+   if not proto then error('[compile] function; got a C function, need one written in Lua', 3) end
+   local state = setmetatable({f = f, opts = opts or {}, proto = proto, entries = {}, attempts = 0, breaks = {}, warned = {}, reasons = {},
+      stats = {}, marks = {dyn = {}, struct = {}, proto = {}}, name = bytecode.where(proto, 1)}, State)
+   state.name = ('%s'):format(bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0))
+   local function first(...) return state:compile(...) end
+   state.top, state.first = first, first
+   local w = wrapper(state)
+   M.states[w] = state
+   call.wrapped[w] = f
+   return w
+end
+
+--- Forgets all entries of a compiled function.
+function State:reset()
+   self.entries, self.attempts, self.breaks, self.warned, self.reasons, self.stats = {}, 0, {}, {}, {}, {}
+   self.marks, self.limited, self.tried = {dyn = {}, struct = {}, proto = {}}, nil, nil
+   self.top = self.first
+end
+
+M.compileGraph = compileGraph
+return M

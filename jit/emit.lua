@@ -1,0 +1,522 @@
+-- Emitter: one Lua function per captured path, which checks the guards, runs the plan, and replays the effects
+-- (context of a finished capture -> source text and constants).
+--
+--   1. Guards in the order in which the program read things, so that a load never meets a wrong type.
+--   2. All tensors are checked by one C call.
+--   3. Loads, numbers and results are locals; past 150 of them they live in a table that is kept between calls.
+--   4. Upvalues are joined to those of the program's closures, so they are read and written as such.
+
+local value = require 'relume.jit.value'
+local okC, C = pcall(require, 'relume.core')
+
+local Emit = {}
+Emit.__index = Emit
+local fmt, concat = string.format, table.concat
+local MAXLOCALS, MAXUP, MAXARGS = 150, 34, 100
+
+local M = {}
+
+local function new(ctx, params, vararg)
+   local args = {}
+   for i = 1, params do args[i] = 'a' .. i end
+   if vararg then args[#args + 1] = '...' end
+   return setmetatable({ctx = ctx, args = concat(args, ', '), head = {}, body = {}, K = {}, kindex = {}, loads = {}, nlocal = 0, ups = {},
+      upnames = {}, exprs = {}, built = {}, items = {}, guardInfo = {}}, Emit)
+end
+
+-- Literals and constants ---------------------------------------------------------------------------------------------------------
+
+local function numeral(x)
+   if x ~= x then return '(0/0)' elseif x == math.huge then return '(1/0)' elseif x == -math.huge then return '(-1/0)' end
+   if x == 0 and 1 / x < 0 then return '(-0)' end
+   return x < 0 and fmt('(%.17g)', x) or fmt('%.17g', x)
+end
+
+--- Index of a constant object in K, as text.
+function Emit:k(x)
+   local i = self.kindex[x]
+   if not i then
+      i = #self.K + 1
+      self.K[i], self.kindex[x] = x, i
+   end
+   return fmt('K[%d]', i)
+end
+
+function Emit:literal(x)
+   local t = type(x)
+   if t == 'nil' or t == 'boolean' then return tostring(x) end
+   if t == 'number' then return numeral(x) end
+   if t == 'string' and #x < 100 then return fmt('%q', x):gsub('\\\n', '\\n'):gsub('\r', '\\r'):gsub('%z', '\\0') .. '' end
+   return self:k(x)
+end
+
+--- A new local that holds an expression, written to a list of lines.
+function Emit:keep(lines, text)
+   self.nlocal = self.nlocal + 1
+   if self.nlocal <= MAXLOCALS then
+      lines[#lines + 1] = fmt('local x%d = %s', self.nlocal, text)
+      return 'x' .. self.nlocal
+   end
+   self.spill = true
+   lines[#lines + 1] = fmt('V[%d] = %s', self.nlocal, text)
+   return fmt('V[%d]', self.nlocal)
+end
+
+-- Loads ------------------------------------------------------------------------------------------------------------------------
+
+local load = {}
+
+function load.arg(_, src) return 'a' .. src.key end
+function load.vararg(self, src) return self:keep(self.head, fmt('(select(%d, ...))', src.key)) end
+function load.const(self, src) return self:k(src.value) end
+function load.field(self, src)
+   return self:keep(self.head, fmt('rawget(%s, %s)', self:load(src.parent), self:literal(src.key)))
+end
+function load.grad(self, src) return self:keep(self.head, fmt('grad(%s)', self:load(src.parent))) end
+function load.fupv(self, src) return self:keep(self.head, fmt('upvalueOf(%s, %d)', self:load(src.parent), src.key)) end
+function load.upv(self, src)
+   local name = self:up(src)
+   return self:keep(self.head, name or fmt('upvalueOf(%s, %d)', self:k(src.f), src.key))
+end
+
+--- Name of the generated function's upvalue that is joined to a source's, nil when there are too many.
+function Emit:up(src)
+   local name = self.upnames[src.id]
+   if not name and #self.ups < MAXUP then
+      name = 'u' .. #self.ups + 1
+      self.upnames[src.id] = name
+      self.ups[#self.ups + 1] = {name = name, f = src.f, key = src.key}
+   end
+   return name
+end
+
+--- Expression of a source's value, loaded once.
+function Emit:load(src)
+   local x = self.loads[src.id]
+   if not x then
+      x = load[src.kind](self, src)
+      self.loads[src.id] = x
+   end
+   return x
+end
+
+-- Number expressions -------------------------------------------------------------------------------------------------------------
+
+local infix = {add = '+', sub = '-', mul = '*', div = '/', mod = '%', pow = '^'}
+
+--- Text of a number expression; shared parts become locals of the head.
+function Emit:expr(e)
+   if e.op == 'src' then return self:load(e.src) end
+   if e.op == 'k' then return numeral(e.v) end
+   local x = self.exprs[e]
+   if x then return x end
+   local a, b = self:expr(e.a), e.b and self:expr(e.b)
+   local text
+   if e.op == 'unm' then text = '-' .. a
+   elseif e.op == 'call' then text = fmt('%s(%s%s)', self:k(e.fn), a, b and ', ' .. b or '')
+   else text = fmt('%s %s %s', a, infix[e.op], b) end
+   x = self:keep(self.head, text)
+   self.exprs[e] = x
+   return x
+end
+
+-- Guards -----------------------------------------------------------------------------------------------------------------------
+
+local guards = {}
+
+function guards.eq(self, g, x)
+   if g.value ~= g.value then return fmt('%s == %s', x, x) end
+   return fmt('%s ~= %s', x, self:literal(g.value))
+end
+function guards.type(_, g, x) return fmt('type(%s) ~= %q', x, g.value) end
+function guards.ident(self, g, x)
+   local mt = debug.getmetatable(g.value)
+   if g.what == 'function' or g.what == 'table' and not (mt and rawget(mt, '__eq')) then return fmt('%s ~= %s', x, self:k(g.value)) end
+   return fmt('not rawequal(%s, %s)', x, self:k(g.value))
+end
+function guards.proto(self, g, x) return fmt('protoOf(%s) ~= %s', x, self:k(g.value)) end
+function guards.metatable(self, g, x)
+   local mt = g.value
+   if mt and rawget(mt, '__metatable') ~= nil then return fmt('not rawequal(dgetmetatable(%s), %s)', x, self:k(mt)) end
+   return fmt('not rawequal(getmetatable(%s), %s)', x, mt and self:k(mt) or 'nil')
+end
+function guards.same(self, g, x) return fmt('not rawequal(%s, %s)', x, self:load(g.other)) end
+function guards.distinct(self, g, x) return fmt('rawequal(%s, %s)', x, self:load(g.other)) end
+function guards.len(_, g, x) return fmt('#%s ~= %d', x, g.value) end
+function guards.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:k(g.value)) end
+function guards.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
+function guards.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
+function guards.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
+
+local tests = {eq = '==', lt = '<', le = '<='}
+function guards.test(self, g)
+   return fmt('(%s %s %s) ~= %s', self:expr(g.a), tests[g.op], self:expr(g.b), tostring(g.value))
+end
+
+--- What a guard checks, for people.
+function M.describe(g)
+   local name = g.src and g.src.text or ''
+   if g.kind == 'eq' then return fmt('%s == %s', name, tostring(g.value)) end
+   if g.kind == 'type' then return fmt('type(%s) == %q', name, g.value) end
+   if g.kind == 'ident' then return fmt('%s is the same %s', name, g.what) end
+   if g.kind == 'proto' then return fmt('%s is a closure of the same function', name) end
+   if g.kind == 'metatable' then return fmt('metatable of %s', name) end
+   if g.kind == 'same' or g.kind == 'distinct' then return fmt('%s and %s are %s', name, g.other.text, g.kind == 'same' and 'one object' or 'two objects') end
+   if g.kind == 'len' then return fmt('#%s == %d', name, g.value) end
+   if g.kind == 'nargs' then return fmt('number of variable arguments == %d', g.value) end
+   if g.kind == 'keys' then return fmt('keys of %s', name) end
+   if g.kind == 'test' then return fmt('outcome of a comparison (%s) at %s', g.op, g.where) end
+   if g.kind == 'tensors' then return 'types, sizes, strides or storages of the tensors' end
+   return fmt('%s of %s', g.kind, name)
+end
+
+function Emit:check(g, condition)
+   local info = self.guardInfo
+   info[#info + 1] = g
+   local i = #info
+   if self.mode == 'diagnose' then
+      local go = (g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil)) or g.kind == 'test'
+      self.head[#self.head + 1] = fmt('if %s then F[#F + 1] = %d %s end', condition, i, go and '' or 'return')
+      return
+   end
+   self.head[#self.head + 1] = fmt('if %s then return miss(%d%s%s) end', condition, i, self.args ~= '' and ', ' or '', self.args)
+end
+
+--- Writes the guards; partial ones go into the one call that checks tensors.
+function Emit:guards()
+   for _, g in ipairs(self.ctx.guards) do
+      if g.kind == 'partial' then
+         self.partial = self.partial or {}
+         table.insert(self.partial, g)
+      else
+         local x = g.src and self:load(g.src)
+         self:check(g, guards[g.kind](self, g, x))
+      end
+   end
+end
+
+local function aliasPairs(inputs)
+   local pairsOf, first = {}, {}
+   for i, v in ipairs(inputs) do
+      local s = v.facts.storage
+      if s and tostring(s) ~= 'userdata: NULL' then
+         if first[s] then pairsOf[#pairsOf + 1] = {first[s], i} else first[s] = i end
+      end
+   end
+   return pairsOf
+end
+
+--- The check of all tensors; leaves the list of input expressions.
+function Emit:tensors()
+   local rows, names = {}, {}
+   for i, v in ipairs(self.ctx.inputs) do
+      rows[i], names[i] = v.facts, self:load(v.src)
+   end
+   self.inputs = {unpack(names)}
+   for _, g in ipairs(self.partial or {}) do
+      rows[#rows + 1] = g.facts
+      names[#names + 1] = self:load(g.src)
+   end
+   if #rows == 0 then
+      if self.ctx.readsGrad then self:check({kind = 'gradmode'}, guards.gradmode(self, {value = self.ctx.gradAtStart})) end
+      return
+   end
+   self.tguard = C.guardNew(rows, aliasPairs(self.ctx.inputs))
+   self:check({kind = 'tensors'}, fmt('not tguard(%s)', self:list(names)))
+end
+
+--- Expressions as an argument list; long lists go through a table.
+function Emit:list(names)
+   if #names <= MAXARGS then return concat(names, ', ') end
+   self.T = self.T or {}
+   for i, name in ipairs(names) do self.head[#self.head + 1] = fmt('T[%d] = %s', i, name) end
+   return fmt('unpack(T, 1, %d)', #names)
+end
+
+-- Values at the end --------------------------------------------------------------------------------------------------------------
+
+local val = {}
+
+function val.const(self, v)
+   if v.src and not v.g then return self:load(v.src) end
+   return self:literal(v.v)
+end
+function val.num(self, v) return self:expr(v.e) end
+
+function Emit:out(v) return fmt('o__%d', self.ctx:output(v)) end
+
+function val.gnum(self, v)
+   local o = self:out(v)
+   local x = self.items[o]
+   if not x then
+      x = self:keep(self.items, fmt('item(%s)', o))
+      self.items[o] = x
+   end
+   return x
+end
+
+function val.tensor(self, v)
+   if v.src then return self:load(v.src) end
+   if v.made then
+      local x = self.built[v]
+      if not x then
+         x = self:keep(self.body, fmt('clone(%s)', self:k(v.real)))
+         self.built[v] = x
+      end
+      return x
+   end
+   return self:out(v)
+end
+
+function val.udata(self, v)
+   if v.src then return self:load(v.src) end
+   if not (okC and C.torch.isStorage and C.torch.isStorage(v.real)) then self.ctx:brk('escape', 'a userdata made inside') end
+   local x = self.built[v]
+   if not x then
+      x = self:keep(self.body, fmt('cloneStorage(%s)', self:k(v.real)))
+      self.built[v] = x
+   end
+   return x
+end
+
+-- Raw key of a table -> text.
+function Emit:keyText(key)
+   local ctx = self.ctx
+   if type(key) == 'table' and ctx.valueKeys and ctx.valueKeys[key] then return self:val(key) end
+   return self:literal(key)
+end
+
+function val.table(self, v)
+   if v.real then return self:load(v.src) end
+   local name = self.built[v]
+   if name then return name end
+   name = self:keep(self.body, '{}')
+   self.built[v] = name
+   for _, key in ipairs(v.order) do
+      local item = v.f[key]
+      if v.shadow[key] then
+         local k, x = self:keyText(key), self:val(item)
+         self.body[#self.body + 1] = fmt('%s[%s] = %s', name, k, x)
+      end
+   end
+   if v.meta then
+      local mt = self:val(v.meta)
+      self.body[#self.body + 1] = fmt('dsetmetatable(%s, %s)', name, mt)
+   end
+   return name
+end
+
+local function envOf(fn)
+   while fn.env do fn = fn.env end
+   return getfenv(fn.real)
+end
+
+function val.func(self, v)
+   if v.real then return self:load(v.src) end
+   if v.model then self.ctx:brk('escape', 'an iterator') end
+   local name = self.built[v]
+   if name then return name end
+   local bytecode = require 'relume.jit.bytecode'
+   name = self:keep(self.body, fmt('loadstring(%s)', self:k(bytecode.dump(v.proto))))
+   self.built[v] = name
+   local e = envOf(v)
+   if e ~= _G then self.body[#self.body + 1] = fmt('setfenv(%s, %s)', name, self:k(e)) end
+   for i, c in ipairs(v.cells) do
+      if c.src then
+         local f = c.src.kind == 'upv' and self:k(c.src.f) or self:load(c.src.parent)
+         self.body[#self.body + 1] = fmt('upvaluejoin(%s, %d, %s, %d)', name, i, f, c.src.key)
+      elseif self.built[c] then
+         self.body[#self.body + 1] = fmt('upvaluejoin(%s, %d, %s)', name, i, self.built[c])
+      else
+         self.built[c] = fmt('%s, %d', name, i)
+         local x = self:val(self.ctx:cellGet(c))
+         self.body[#self.body + 1] = fmt('setupvalue(%s, %d, %s)', name, i, x)
+      end
+   end
+   return name
+end
+
+--- Expression that gives a value after the plan has run.
+function Emit:val(v) return val[v.k](self, v) end
+
+-- Effects ----------------------------------------------------------------------------------------------------------------------
+
+function Emit:line(...) self.body[#self.body + 1] = fmt(...) end
+
+local change = {}
+function change.set(self, c, x) self:line('set(%s, %s)', x, self:out(c.v)) end
+function change.flag(self, c, x) self:line('requiresGrad(%s, %s)', x, tostring(c.on)) end
+function change.grad(self, c, x) self:line('setGrad(%s, %s)', x, self:out(self.ctx.byfake[c.fake] or {k = 'tensor', fake = c.fake})) end
+function change.ungrad(self, _, x) self:line('setGrad(%s, nil)', x) end
+
+-- A tape's records of captured code are dropped, whatever was there.
+local function isTape(t)
+   local mt = debug.getmetatable(t.real)
+   return mt and rawget(mt, '__tape')
+end
+
+function Emit:tableWrites(t)
+   local x, tape = self:load(t.src), isTape(t)
+   for _, key in ipairs(t.order) do
+      local v = t.f[key]
+      if tape then
+         if not (self.ctx.valueKeys and self.ctx.valueKeys[key]) then self:line('rawset(%s, %s, nil)', x, self:keyText(key)) end
+      elseif v ~= t.orig[key] then
+         local k, y = self:keyText(key), self:val(v)
+         self:line('rawset(%s, %s, %s)', x, k, y)
+      end
+   end
+end
+
+function Emit:upvalueWrites()
+   for _, c in ipairs(self.ctx.touchedCells) do
+      if c.v ~= c.orig then
+         local x = self:val(c.v)
+         local name = c.src.kind == 'upv' and self:up(c.src)
+         if name then self:line('%s = %s', name, x)
+         elseif c.src.kind == 'upv' then self:line('setupvalue(%s, %d, %s)', self:k(c.src.f), c.src.key, x)
+         else self:line('setupvalue(%s, %d, %s)', self:load(c.src.parent), c.src.key, x) end
+      end
+   end
+end
+
+function Emit:effects(results)
+   local ctx = self.ctx
+   local tensors = ctx.graph and ctx:tensorChanges() or {}
+   for _, c in ipairs(tensors) do change[c.kind](self, c, self:load(c.v.src)) end
+   for _, t in ipairs(ctx.touched) do self:tableWrites(t) end
+   for _, t in ipairs(ctx.metaTouched or {}) do
+      self:line('dsetmetatable(%s, %s)', self:load(t.src), t.meta and self:val(t.meta) or 'nil')
+   end
+   self:upvalueWrites()
+   if ctx.gradEnd ~= nil and ctx.gradEnd ~= ctx.gradStart then self:line('setGradEnabled(%s)', tostring(ctx.gradEnd)) end
+   local list = {}
+   for i = 1, results.n do list[i] = self:val(results[i] or value.NIL) end
+   self.returns = concat(list, ', ')
+end
+
+-- Two tables that may be another pair at the next call must stay two when one is written.
+function Emit:distinct()
+   local ctx = self.ctx
+   if #ctx.touched == 0 then return end
+   for _, a in ipairs(ctx.tables) do
+      if a.struct then
+         for _, b in ipairs(ctx.tables) do
+            if a ~= b and b.g and (#a.order > 0 or #b.order > 0) and not (b.struct and a.src.id < b.src.id) then
+               self:check({kind = 'distinct', src = a.src, other = b.src}, guards.distinct(self, {other = b.src}, self:load(a.src)))
+            end
+         end
+      end
+   end
+end
+
+-- Assembly ---------------------------------------------------------------------------------------------------------------------
+
+local PRELUDE = [[
+local K, V, T, F, run, tguard, miss, rt = ...
+local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
+   type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
+local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
+local upvalueOf, protoOf, sameKeys = rt.upvalueOf, rt.protoOf, rt.sameKeys
+local set, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
+   rt.set, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
+]]
+
+--- Source text of the finished function.
+function Emit:source(call)
+   local lines, names = {PRELUDE}, {}
+   for i, u in ipairs(self.ups) do names[i] = u.name end
+   if #names > 0 then lines[#lines + 1] = 'local ' .. concat(names, ', ') end
+   lines[#lines + 1] = fmt('return function(%s)', self.args)
+   for _, l in ipairs(self.head) do lines[#lines + 1] = l end
+   if call then lines[#lines + 1] = call end
+   for _, l in ipairs(self.items) do lines[#lines + 1] = l end
+   for _, l in ipairs(self.body) do lines[#lines + 1] = l end
+   if self.returns and self.returns ~= '' then lines[#lines + 1] = 'return ' .. self.returns end
+   lines[#lines + 1] = 'end'
+   return concat(lines, '\n')
+end
+
+--- The line that runs the plan.
+function Emit:planCall()
+   local ctx = self.ctx
+   local n = ctx.outputs and ctx.outputs.n or 0
+   if n == 0 and not (ctx.graph and ctx.mutates) then return end
+   local args = {unpack(self.inputs)}
+   for _, e in ipairs(ctx.numbers) do args[#args + 1] = self:expr(e) end
+   local list = self:list(args)
+   if n == 0 then return fmt('run(%s)', list) end
+   local outs = {}
+   for i = 1, n do outs[i] = 'o__' .. i end
+   if n <= 60 and n + self.nlocal < 180 then return fmt('local %s = run(%s)', concat(outs, ', '), list) end
+   self.manyOutputs = true
+   return fmt('local O = {run(%s)}', list)
+end
+
+local function joinUpvalues(fn, ups)
+   local at = {}
+   for i = 1, 255 do
+      local name = debug.getupvalue(fn, i)
+      if not name then break end
+      at[name] = i
+   end
+   for _, u in ipairs(ups) do
+      if at[u.name] then debug.upvaluejoin(fn, at[u.name], u.f, u.key) end
+   end
+end
+
+--- Emits everything but the plan; the context's graph may get outputs. results: values that the closure returns.
+function M.prepare(ctx, params, vararg, results)
+   local e = new(ctx, params, vararg)
+   e:guards()
+   e:tensors()
+   e:distinct()
+   e:effects(results)
+   e.call = e:planCall()
+   return e
+end
+
+--- The function, given what runs the plan and what handles a miss (index of the guard, arguments...).
+function M.finish(e, run, miss, runtime)
+   local text = e:source(e.call)
+   if e.manyOutputs then text = text:gsub('%f[%w_]o__(%d+)%f[^%w_]', 'O[%1]') end
+   local chunk = assert(loadstring(text, '=compiled'))
+   local fn = chunk(e.K, {}, e.T, nil, run, e.tguard, miss, runtime)
+   joinUpvalues(fn, e.ups)
+   return fn, text
+end
+
+--- A function that runs all guards that can be run and returns the indices of those that fail.
+function M.diagnose(ctx, params, vararg, runtime)
+   local e = new(ctx, params, vararg)
+   e.mode = 'diagnose'
+   e:guards()
+   e:tensors()
+   local F = {}
+   local chunk = assert(loadstring(e:source(), '=guards'))
+   local fn = chunk(e.K, {}, e.T or {}, F, nil, e.tguard, nil, runtime)
+   joinUpvalues(fn, e.ups)
+   return function(...)
+      for i = #F, 1, -1 do F[i] = nil end
+      fn(...)
+      local list = {}
+      for i, k in ipairs(F) do list[i] = e.guardInfo[k] end
+      return list
+   end
+end
+
+--- A function that returns the plan's inputs: tensors, then numbers.
+function M.inputs(ctx, params, vararg, runtime)
+   local e = new(ctx, params, vararg)
+   e.mode = 'diagnose'
+   e:guards()
+   e:tensors()
+   local args = {unpack(e.inputs or {})}
+   for _, x in ipairs(ctx.numbers) do args[#args + 1] = e:expr(x) end
+   e.returns = e:list(args)
+   local fn = assert(loadstring(e:source(), '=inputs'))(e.K, {}, e.T or {}, {}, nil, e.tguard, nil, runtime)
+   joinUpvalues(fn, e.ups)
+   return fn
+end
+
+return M

@@ -1,0 +1,37 @@
+-- Runtime: what generated functions call besides Lua's own library (names -> functions).
+
+local bytecode = require 'relume.jit.bytecode'
+local okC, C = pcall(require, 'relume.core')
+
+local rt = {
+   dgetmetatable = debug.getmetatable, dsetmetatable = debug.setmetatable,
+   setupvalue = debug.setupvalue, upvaluejoin = debug.upvaluejoin,
+   protoOf = function(f) return type(f) == 'function' and bytecode.id(f) or nil end,
+}
+
+--- Value of upvalue i.
+function rt.upvalueOf(f, i)
+   local _, v = debug.getupvalue(f, i)
+   return v
+end
+
+--- True when the table's keys are those of the list, in the order of next.
+function rt.sameKeys(t, keys)
+   local i = 0
+   for k in next, t do
+      i = i + 1
+      if not rawequal(k, keys[i]) then return false end
+   end
+   return keys[i + 1] == nil
+end
+
+if okC then
+   local x = C.torch.DoubleTensor and C.torch.DoubleTensor() or C.constructors['torch.DoubleTensor']()
+   local mt = debug.getmetatable(x)
+   rt.set, rt.grad, rt.setGrad, rt.requiresGrad = mt.set, mt.grad, mt.setGrad, mt.requiresGrad
+   rt.item, rt.clone = mt.item, mt.clone
+   rt.gradEnabled, rt.setGradEnabled = C.gradEnabled, C.setGradEnabled
+   rt.cloneStorage = function(s) return C.torch.LongStorage(s:totable()) end
+end
+
+return rt

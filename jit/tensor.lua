@@ -1,0 +1,251 @@
+-- Tensors while capturing: real ones become inputs of the graph when an op looks at them, results are fakes
+-- (tensor value <-> fake tensor); what differs at the end is written back.
+
+local value = require 'relume.jit.value'
+local Context = require 'relume.jit.context'
+local okC, C = pcall(require, 'relume.core')
+
+local M = {}
+local const, NIL, TRUE, FALSE = value.const, value.NIL, value.TRUE, value.FALSE
+
+-- Recording --------------------------------------------------------------------------------------------------------------------
+
+--- The graph of this capture, begun at the first op.
+function Context:begin()
+   if not self.graph then self.graph = C.graphBegin() end
+   return self.graph
+end
+
+--- Tells the graph the source line of the ops that follow.
+function Context:location()
+   if not okC then return end
+   local where = self:where()
+   if where ~= self.lastLine then
+      self.lastLine = where
+      self:begin():loc(where)
+   else
+      self:begin()
+   end
+end
+
+--- Ends recording and puts the thread's state back; safe to call twice.
+function Context:stop()
+   if self.graph then self.graph:stop() end
+   if self.gradStart ~= nil then
+      C.setGradEnabled(self.gradStart)
+      self.gradEnd = self.gradNow
+   end
+end
+
+--- Gradient mode: set while capturing, replayed when it differs at the end. Returns what it was.
+function Context:setGrad(on)
+   local was = C.setGradEnabled(on)
+   if self.gradStart == nil then self.gradStart = was end
+   self.gradNow = on
+   return was
+end
+
+function Context:gradMode()
+   self.readsGrad = true
+   return C.gradEnabled()
+end
+
+-- Facts ------------------------------------------------------------------------------------------------------------------------
+
+--- Facts of a tensor as a table, as C.guardNew takes them.
+function M.facts(t)
+   local name, grad, sizes, strides, offset, storage, size = C.tensorFacts(t)
+   return {type = name, requiresGrad = grad, sizes = sizes, strides = strides, offset = offset, storage = storage, storageSize = size}
+end
+
+local function sameList(a, b)
+   if #a ~= #b then return false end
+   for i = 1, #a do
+      if a[i] ~= b[i] then return false end
+   end
+   return true
+end
+
+--- True when two facts are of the same window of the same storage.
+function M.sameWindow(a, b)
+   return a.storage == b.storage and a.offset == b.offset and a.storageSize == b.storageSize
+      and sameList(a.sizes, b.sizes) and sameList(a.strides, b.strides)
+end
+
+-- Inputs -----------------------------------------------------------------------------------------------------------------------
+
+local function inputGradient(ctx, v)
+   local g = v.real:grad()
+   if g then
+      v.grad0 = {k = 'tensor', real = g, src = value.gradient(v.src)}
+      v.fake:setGrad(ctx:fake(v.grad0))
+   else
+      ctx:guard {kind = 'nograd', src = v.src}
+   end
+end
+
+--- The fake of a tensor value; a real tensor becomes an input of the graph.
+function Context:fake(v)
+   if v.fake then return v.fake end
+   local g = self:begin()
+   if not v.src or v.src.kind == 'const' and not v.src.text then
+      v.fake = g:constant(v.real)
+      self.byfake[v.fake] = v
+      return v.fake
+   end
+   v.facts = M.facts(v.real)
+   if v.facts.requiresGrad and not v.real:isLeaf() then self:brk('history', v.src.text) end
+   v.fake = g:input(v.real)
+   self.byfake[v.fake] = v
+   self.inputs[#self.inputs + 1] = v
+   v.index = #self.inputs
+   if v.facts.requiresGrad then
+      if not v.fake:requiresGrad() then v.fake:requiresGrad(true) end
+      inputGradient(self, v)
+   end
+   v.facts0 = M.facts(v.fake)
+   return v.fake
+end
+
+--- A number that changes between calls as an input of the graph.
+function Context:numberInput(v)
+   if not v.input then
+      v.input = self:begin():number(v.hint)
+      self.numbers[#self.numbers + 1] = v.e
+   end
+   return v.input
+end
+
+--- The value of a userdata that a C function returned.
+function Context:tensorResult(x)
+   local v = self.byfake[x] or self.objects[x]
+   if v then return v end
+   if not okC or not C.torch.isTensor(x) then
+      v = {k = 'udata', real = x, made = true}
+      self.objects[x] = v
+   elseif C.isFake(x) then
+      v = {k = C.isNumberResult(x) and 'gnum' or 'tensor', fake = x}
+      self.byfake[x] = v
+   else
+      v = {k = 'tensor', real = x, made = true}
+      self.objects[x] = v
+   end
+   return v
+end
+
+-- Methods that need no values and no sizes: a tensor that is only replaced or asked for its type does not become an input. -------
+
+local methods = {}
+
+function methods.type(ctx, args)
+   local v = args[1]
+   if args.n > 1 and not ctx:isNil(args[2]) then return end
+   ctx:needType(v)
+   return {const((C.tensorFacts(v.real))), n = 1}
+end
+
+function methods.requiresGrad(ctx, args)
+   local v = args[1]
+   if args.n > 1 then return end
+   local _, on = C.tensorFacts(v.real)
+   if v.src and not v.gradGuard then
+      v.gradGuard = true
+      ctx:guard {kind = 'partial', src = v.src, facts = {type = (C.tensorFacts(v.real)), requiresGrad = on}}
+   end
+   return {on and TRUE or FALSE, n = 1}
+end
+
+-- x:set(y): x is y from now on; the old contents are not looked at.
+function methods.set(ctx, args)
+   local v, other = args[1], args[2]
+   if args.n ~= 2 or other.k ~= 'tensor' or not v.src then return end
+   if methods.requiresGrad(ctx, {v, n = 1})[1] == TRUE then return end
+   if C.tensorFacts(v.real) ~= C.tensorFacts(other.real or other.fake) then return end
+   local fake = ctx:fake(other)
+   local blank = v.real.new()
+   blank:set(fake)
+   v.fake, v.replaced = blank, true
+   ctx.byfake[blank] = v
+   return {v, n = 1}
+end
+
+--- Result of a method on a tensor that is no input yet, or nil when it must become one.
+function Context:tensorMethod(_, name, args)
+   local m = methods[name]
+   local v = args[1]
+   if not m or not v or v.k ~= 'tensor' or v.fake or not v.real then return end
+   self:begin()
+   return m(self, args)
+end
+
+-- Elements ---------------------------------------------------------------------------------------------------------------------
+
+local function get(t, key) return t[key] end
+local function set(t, key, v) t[key] = v end
+
+local function element(ctx, fn, args)
+   local r = {}
+   ctx.calling = 'an index'
+   ctx:location()
+   for i = 1, args.n do r[i] = ctx:raw(args[i]) end
+   local ok, x = pcall(fn, unpack(r, 1, args.n))
+   if ok then return x end
+   if type(x) == 'string' and x:find('[capture] needs values', 1, true) then ctx:brk('needs-values', 'an index') end
+   ctx:raise((tostring(x):gsub('^.-:%d+: ', '')))
+end
+
+--- t[key] of a userdata, key no method name.
+function Context:elementGet(t, key) return self:result(element(self, get, {t, key, n = 2})) end
+
+--- t[key] = v of a userdata.
+function Context:elementSet(t, key, v)
+   if t.k ~= 'tensor' then self:brk('needs-values', 'an assignment to a userdata') end
+   if v.k == 'num' and self:changes(v) then
+      self:needNum(v)
+      v = {k = 'gnum', fake = self:numberInput(v)}
+   end
+   element(self, set, {t, key, v, n = 3})
+end
+
+-- Outputs ----------------------------------------------------------------------------------------------------------------------
+
+--- Number of the graph's output that a fake is (made one when it is none yet).
+function Context:output(v)
+   self.outputs = self.outputs or {n = 0}
+   local fake = v.fake
+   local i = self.outputs[fake]
+   if not i then
+      local _, grad = C.tensorFacts(fake)
+      if grad then self:brk('grad-escapes', 'made by captured code') end
+      self.graph:output(fake)
+      i = self.outputs.n + 1
+      self.outputs.n, self.outputs[fake] = i, i
+      self.outputs[i] = v
+   end
+   return i
+end
+
+--- Tensors of the program whose window or gradient changed: list of {v, kind}.
+function Context:tensorChanges()
+   local list = {}
+   for fake, v in pairs(self.byfake) do
+      if v.src and v.k == 'tensor' then
+         if v.replaced then list[#list + 1] = {v = v, kind = 'set'}
+         elseif v.facts0 then
+            local now = M.facts(fake)
+            if not M.sameWindow(v.facts0, now) then list[#list + 1] = {v = v, kind = 'set'} end
+            if now.requiresGrad ~= v.facts.requiresGrad then list[#list + 1] = {v = v, kind = 'flag', on = now.requiresGrad} end
+            local g = now.requiresGrad and fake:grad()
+            if g and not (v.grad0 and M.sameWindow(M.facts(g), M.facts(v.grad0.fake))) then
+               list[#list + 1] = {v = v, kind = 'grad', fake = g}
+            elseif v.grad0 and not g then
+               list[#list + 1] = {v = v, kind = 'ungrad'}
+            end
+         end
+      end
+   end
+   table.sort(list, function(a, b) return a.v.src.id < b.v.src.id end)
+   return list
+end
+
+return M
