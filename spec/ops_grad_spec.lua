@@ -15,7 +15,7 @@ local function cotangents(outs)
    local list = {}
    ops.seed(11)
    for k, y in ipairs(outs) do
-      if isFloat(y) then list[k] = layout.tensor(ops.sample(layout.array(y).size, 'Double', -1, 1), 'Double') end
+      if torch.typename(y) == 'torch.DoubleTensor' then list[k] = layout.tensor(ops.sample(layout.array(y).size, 'Double', -1, 1), 'Double') end
    end
    return list
 end
@@ -37,7 +37,8 @@ local function tapeGradients(case, createGraph)
    local inputs = {}
    for k = 1, case.n do
       local t = case.inputs[k]
-      if t and isFloat(t) then
+      local input = case.row.ins[k] or case.row.ins[1]
+      if t and isFloat(t) and input.type ~= 'any' then
          t = t:clone():requiresGrad(true)
          leaves[#leaves + 1], index[#index + 1] = t, k
       end
@@ -87,12 +88,15 @@ local function complain(case, what, k, got, want, complaints, factor)
    end
 end
 
+-- Not smooth where elements are equal, as those of an expanded tensor are.
+local ties = { amax = true, amin = true }
+
 local function cases(row)
    local list = {}
    for _, case in ipairs(ops.cases(row)) do
       local small = true
       for k = 1, case.n do small = small and (not case.inputs[k] or case.arrays[k].n <= 200) end
-      if case.dtype == 'Double' and small and case.layout ~= 'empty' then list[#list + 1] = case end
+      if case.dtype == 'Double' and small and case.layout ~= 'empty' and not (case.layout == 'expanded' and ties[row.name]) then list[#list + 1] = case end
    end
    return list
 end
@@ -131,7 +135,7 @@ end
 
 describe('gradient of', function()
    for _, row in ipairs(ops.rows) do
-      local differentiable = row.grad ~= false and row.kind ~= 'RAND' and not row.random and row.types ~= 'int'
+      local differentiable = row.grad ~= false and row.kind ~= 'RAND' and not row.random and row.types ~= 'int' and row.name ~= 'mode'
       if differentiable and ops.hasReference(row) then
          it(row.name, function()
             local complaints = {}

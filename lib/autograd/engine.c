@@ -205,7 +205,7 @@ static rl_status engine_op(const engine *e, rl_tape_node *n, rl_tensor **dy, rl_
   for (int i = 0; i < n->nin && s == RL_OK; i++) s = engine_unpack(e, n, i, &in[i]);
   for (int k = 0; k < n->nout && s == RL_OK; k++) {
     s = engine_unpack_out(e, n, k, &y[k]);
-    if (s == RL_OK && !dy[k] && (o->save_grad >> k & 1)) s = engine_zeros(&n->meta[k], &dy[k]);
+    if (s == RL_OK && !dy[k] && ((o->save_grad & ~o->maybe_grad) >> k & 1)) s = engine_zeros(&n->meta[k], &dy[k]);
   }
   if (s == RL_OK) s = o->grad(in, n->nin, n->attrs, y, dy, engine_need(e, n), dx);
   for (int i = 0; in && i < n->nin; i++) rl_tensor_release(in[i]);

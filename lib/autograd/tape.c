@@ -186,7 +186,7 @@ rl_status rl_tape_record(rl_op op, rl_tensor *const *in, int nin, const rl_attrs
   saved_masks(&rl_ops[op], n->need, &si, &so);
   rl_status s = tape_fill(n, in, out, si, so);
   for (int k = 0; k < nout && s == RL_OK; k++)
-    if (out[k] && rl_dtypes[out[k]->dtype].is_float) s = tape_attach(out[k], n, k);
+    if (out[k] && rl_dtypes[out[k]->dtype].is_float && (rl_ops[op].save_grad >> k & 1)) s = tape_attach(out[k], n, k);
   rl_node_release(n);
   return s;
 }

@@ -5,7 +5,7 @@ local M = {}
 local attrKind = { int = 'i', dim = 'i', bool = 'b', float = 'f', dtype = 'd', ints = 'l', dims = 'l' }
 local inputTypes = { same = true, any = true, byte = true, long = true, float = true, double = true }
 local fields = {}
-for f in ('args attrs outs types out shape view kernel formula grad prim lua smooth domain doc init commutes random'):gmatch('%S+') do
+for f in ('args attrs outs types out shape view kernel formula grad maybe prim lua smooth domain doc init commutes random'):gmatch('%S+') do
    fields[f] = true
 end
 
@@ -63,7 +63,10 @@ local function parseOuts(row)
    local list = {}
    for name in (row.outs or 'r'):gmatch('[^,%s]+') do list[#list + 1] = name end
    if #list > 6 then fail(row, 'too many outputs') end
-   row.outs, row.nout = list, #list
+   row.outs, row.nout, row.maybeGrad = list, #list, 0
+   for k, name in ipairs(list) do
+      if row.maybe and (', ' .. row.maybe .. ','):find(' ' .. name .. ',', 1, true) then row.maybeGrad = row.maybeGrad + 2 ^ (k - 1) end
+   end
 end
 
 local function checkRow(row)

@@ -63,6 +63,7 @@ typedef struct rl_op_info {
   uint32_t save_in, save_out;     /* whose values the gradient reads: bits by input / output (of the others it gets shape and dtype only) */
   uint8_t need_in[RL_MAXIN], need_out[RL_MAXIN]; /* the same for the gradient of one input alone */
   uint32_t save_grad;             /* which output gradients it reads: the tape passes zeros for those that did not come */
+  uint32_t maybe_grad;            /* of those, the ones that are passed as NULL when they did not come */
   rl_shape_fn shape;
   rl_view_fn view;
   rl_kernel_fn kernel[RL_NDEVICE];
