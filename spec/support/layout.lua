@@ -70,7 +70,8 @@ end
 function layout.array(t)
    if type(t) == 'number' then return nd.new({}, t) end
    local size = {}
-   for d = 1, layout.rank(t) do size[d] = t:size(d) end
+   for d = 1, t:dim() do size[d] = t:size(d) end
+   if t:dim() == 0 and t:nElement() == 0 then size[1] = 0 end
    local a = nd.new(size, 0)
    if a.n == 0 then return a end
    local d = t:double():contiguous()
@@ -81,7 +82,7 @@ end
 
 --- Rank as the core counts it: 0 for a scalar, 1 for Torch7's empty tensor.
 function layout.rank(t)
-   return t:dim()
+   return t:dim() == 0 and t:nElement() == 0 and 1 or t:dim()
 end
 
 return layout
