@@ -174,21 +174,24 @@ end
 
 -- Errors -----------------------------------------------------------------------------------------------------------------------
 
+-- Some versions put the caller's position in front of assert's message.
+local assertPlaces = select(2, pcall(loadstring "assert(false, 'm')")) ~= 'm'
+
+local function placed(ctx, v, level)
+   if v.k ~= 'const' or type(v.v) ~= 'string' or level <= 0 then return v end
+   local f = ctx.frames[#ctx.frames - level + 1]
+   ctx:need(v)
+   return f and const(('%s: %s'):format(bytecode.where(f.proto, f.pc - 1), v.v)) or v
+end
+
 models[error] = function(ctx, args)
-   local v = args[1] or NIL
-   local level = numberArg(ctx, args, 2, 'error', 1)
-   if v.k == 'const' and type(v.v) == 'string' and level > 0 then
-      local f = ctx.frames[#ctx.frames - level + 1]
-      ctx:need(v)
-      if f then v = const(('%s: %s'):format(bytecode.where(f.proto, f.pc - 1), v.v)) end
-   end
-   error(breaks.raised(v), 0)
+   error(breaks.raised(placed(ctx, args[1] or NIL, numberArg(ctx, args, 2, 'error', 1))), 0)
 end
 
 models[assert] = function(ctx, args)
    local v = args[1] or NIL
    if ctx:truth(v) then return args end
-   error(breaks.raised(args[2] or const 'assertion failed!'), 0)
+   error(breaks.raised(placed(ctx, args[2] or const 'assertion failed!', assertPlaces and 1 or 0)), 0)
 end
 
 -- Calls f; returns true and results, or false and the error's value. Breaks pass through.

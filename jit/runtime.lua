@@ -29,7 +29,7 @@ if okC then
    local x = C.torch.DoubleTensor and C.torch.DoubleTensor() or C.constructors['torch.DoubleTensor']()
    local mt = debug.getmetatable(x)
    rt.set, rt.grad, rt.setGrad, rt.requiresGrad = mt.set, mt.grad, mt.setGrad, mt.requiresGrad
-   rt.item, rt.clone = mt.item, mt.clone
+   rt.item, rt.clone = C.item, mt.clone
    rt.gradEnabled, rt.setGradEnabled = C.gradEnabled, C.setGradEnabled
    rt.cloneStorage = function(s) return C.torch.LongStorage(s:totable()) end
 end

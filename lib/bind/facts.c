@@ -39,8 +39,8 @@ static int tensor_facts(lua_State *L) {
 
 typedef struct guard_row { uint8_t dtype, device, ndim, flags; int64_t offset, storage_size, size[RL_MAXDIM], stride[RL_MAXDIM]; } guard_row;
 /* leader[k]: the first tensor that shares k's storage. seen: open hash of the leaders' storages, as they must all differ. */
-typedef struct guard { int n, mask; guard_row *rows; int *leader; const void **seen; } guard;
-enum { G_OFFSET = 1, G_STORAGE = 2, G_GRAD = 4, G_NEEDS_GRAD = 8, G_STRIDES = 16 };
+typedef struct guard { int n, mask; bool grad_disabled; uint8_t default_dtype; guard_row *rows; int *leader; const void **seen; } guard;
+enum { G_OFFSET = 1, G_STORAGE = 2, G_GRAD = 4, G_NEEDS_GRAD = 8, G_STRIDES = 16, G_PARTIAL = 32 /* no sizes given: type and requiresGrad only */ };
 
 static void read_ints(lua_State *L, const char *field, int64_t *v, int *n) { /* table on top */
   lua_getfield(L, -1, field);
@@ -60,6 +60,12 @@ static bool read_int(lua_State *L, const char *field, int64_t *v) {
   return have;
 }
 
+static void read_grad(lua_State *L, guard_row *r) { /* table on top */
+  lua_getfield(L, -1, "requiresGrad");
+  if (!lua_isnil(L, -1)) r->flags |= (uint8_t)(G_GRAD | (lua_toboolean(L, -1) ? G_NEEDS_GRAD : 0));
+  lua_pop(L, 1);
+}
+
 static void read_row(lua_State *L, guard_row *r) { /* table on top */
   rl_dtype dt = RL_F64;
   rl_device dev = RL_CPU;
@@ -67,19 +73,23 @@ static void read_row(lua_State *L, guard_row *r) { /* table on top */
   lua_getfield(L, -1, "type");
   if (!lua_isstring(L, -1) || !bind_parse_dtype(lua_tostring(L, -1), &dt, &dev, NULL)) luaL_error(L, "[guardNew] type; got %s, need name of a tensor type", luaL_typename(L, -1));
   lua_pop(L, 1);
+  lua_getfield(L, -1, "sizes");
+  bool partial = lua_isnil(L, -1);
+  lua_pop(L, 1);
   read_ints(L, "sizes", r->size, &nd);
   read_ints(L, "strides", r->stride, &ns);
   r->dtype = (uint8_t)dt;
   r->device = (uint8_t)dev;
   r->ndim = (uint8_t)nd;
+  if (partial) { r->flags = G_PARTIAL; read_grad(L, r); return; }
   r->flags = (uint8_t)((ns == nd ? G_STRIDES : 0) | (read_int(L, "offset", &r->offset) ? G_OFFSET : 0) | (read_int(L, "storageSize", &r->storage_size) ? G_STORAGE : 0));
-  lua_getfield(L, -1, "requiresGrad");
-  if (!lua_isnil(L, -1)) r->flags |= (uint8_t)(G_GRAD | (lua_toboolean(L, -1) ? G_NEEDS_GRAD : 0));
-  lua_pop(L, 1);
+  read_grad(L, r);
 }
 
 static bool row_holds(const guard_row *r, const rl_tensor *t) {
-  if (t->dtype != r->dtype || t->device != r->device || t->ndim != r->ndim || rl_is_fake(t)) return false;
+  if (t->dtype != r->dtype || t->device != r->device || rl_is_fake(t)) return false;
+  if (r->flags & G_PARTIAL) return !(r->flags & G_GRAD) || rl_requires_grad(t) == ((r->flags & G_NEEDS_GRAD) != 0);
+  if (t->ndim != r->ndim) return false;
   for (int d = 0; d < r->ndim; d++)
     if (t->size[d] != r->size[d] && r->size[d] >= 0) return false; /* a negative size is free */
   if ((r->flags & G_STRIDES) && memcmp(t->stride, r->stride, sizeof(int64_t) * r->ndim) != 0) return false;
@@ -100,12 +110,12 @@ static bool first_meeting(const guard *g, const void *p) {
 /* guard(t1, t2, ...) -> true when all tensors are as captured. */
 static int guard_call(lua_State *L) {
   const guard *g = (const guard *)lua_touserdata(L, lua_upvalueindex(1));
-  bool ok = lua_gettop(L) >= g->n;
+  bool ok = lua_gettop(L) >= g->n && g->grad_disabled == rl_self.grad_disabled && g->default_dtype == rl_self.default_dtype;
   memset(g->seen, 0, sizeof *g->seen * (size_t)(g->mask + 1));
   for (int k = 0; ok && k < g->n; k++) {
     const rl_tensor *t = bind_totensor(L, k + 1);
     ok = t && row_holds(&g->rows[k], t);
-    if (!ok || !t->storage) continue;
+    if (!ok || !t->storage || (g->rows[k].flags & G_PARTIAL)) continue;
     ok = g->leader[k] == k ? first_meeting(g, t->storage) : t->storage == bind_totensor(L, g->leader[k] + 1)->storage;
   }
   lua_pushboolean(L, ok);
@@ -118,6 +128,8 @@ static guard *guard_alloc(lua_State *L, int n) {
   guard *g = (guard *)lua_newuserdata(L, sizeof *g + sizeof(guard_row) * (size_t)n + sizeof(void *) * (size_t)slots + sizeof(int) * (size_t)n);
   g->n = n;
   g->mask = slots - 1;
+  g->grad_disabled = rl_self.grad_disabled;
+  g->default_dtype = (uint8_t)rl_self.default_dtype;
   g->rows = (guard_row *)(g + 1);
   g->seen = (const void **)(g->rows + n);
   g->leader = (int *)(g->seen + slots);
@@ -126,7 +138,8 @@ static guard *guard_alloc(lua_State *L, int n) {
   return g;
 }
 
-/* C.guardNew({facts...} [, {{i, j}...}]) -> function. Tensors i and j share a storage; all that are not listed have separate ones. */
+/* C.guardNew({facts...} [, {{i, j}...}]) -> function. Tensors i and j share a storage; all that are not listed have separate ones. Facts without
+ * sizes hold for every shape and take no part in sharing. Gradient mode and the default type must be as they are now. */
 static int guard_new(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   int n = (int)lua_objlen(L, 1);
@@ -182,6 +195,9 @@ static int get_default(lua_State *L) {
 /* C.bumpVersion(t): its elements were written through a pointer. */
 static int bump(lua_State *L) { bind_wrote(bind_tensor(L, 1)); return 0; }
 
+/* C.item(t) -> the value of a one-element tensor. */
+static int item(lua_State *L) { lua_pushnumber(L, bind_number(L, 1)); return 1; }
+
 static int recording(lua_State *L) { lua_pushboolean(L, rl_self.graph != NULL); return 1; }
 
 /* C.env(name of a row in env.def, lower case) is read by jit and the specs. */
@@ -209,6 +225,6 @@ static int env(lua_State *L) {
 static const bind_reg core[] = {
   {"isFake", is_fake}, {"isNumberResult", is_number_result}, {"tensorFacts", tensor_facts}, {"guardNew", guard_new}, {"memory", memory},
   {"resetPeak", reset_peak}, {"releaseCache", release_cache}, {"setDefaultDtype", set_default}, {"getDefaultDtype", get_default}, {"bumpVersion", bump},
-  {"recording", recording}, {"env", env}, {NULL, NULL}};
+  {"recording", recording}, {"item", item}, {"env", env}, {NULL, NULL}};
 
 void bind_open_facts(lua_State *L) { bind_core(L, core); }

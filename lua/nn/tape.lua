@@ -9,7 +9,8 @@
 
 local tape = {}
 
-local records = setmetatable({}, {__mode = 'k'})
+-- The mark tells capture that entries made by captured code are dropped.
+local records = setmetatable({}, {__mode = 'k', __tape = true})
 local grad = require('relume.core').grad
 local RETAIN = {retain = true, allowUnused = true}
 local FLOAT = {
