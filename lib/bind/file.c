@@ -26,7 +26,7 @@ typedef struct bind_file {
 static bind_file *self(lua_State *L) {
   bind_file *f = (bind_file *)lua_touserdata(L, 1);
   if (!f || lua_objlen(L, 1) != sizeof *f || f->tag != &file_tag) bind_argerror(L, 1, "file");
-  if (!f->open) luaL_error(L, "[file] closed file; got %s, need an open one", f->name);
+  if (!f->open) luaL_error(L, "[file] closed file; got one that was closed, need an open one");
   return f;
 }
 
@@ -416,16 +416,16 @@ static const char *check_mode(lua_State *L, int i, const char *def) {
 /* torch.DiskFile(name [, mode [, quiet]]) -> file, or nil in quiet mode. */
 static int open_disk(lua_State *L) {
   const char *name = luaL_checkstring(L, 1), *mode = check_mode(L, 2, "r");
-  bool both = mode[0] == 'r' && mode[1] == 'w';
+  bool both = mode[0] == 'r' && mode[1] == 'w', quiet = lua_toboolean(L, 3);
   FILE *h = fopen(name, both ? "r+b" : mode[0] == 'r' ? "rb" : "wb");
   if (!h && both) h = fopen(name, "w+b");
   if (!h) {
-    if (lua_toboolean(L, 3)) return 0;
+    if (quiet) return 0;
     return luaL_error(L, "[DiskFile] cannot open %s in mode %s; got %s", name, mode, strerror(errno));
   }
   bind_file *f = push_file(L, F_DISK, mode, name);
   f->h = h;
-  f->quiet = lua_toboolean(L, 3);
+  f->quiet = quiet;
   f->open = true;
   return 1;
 }

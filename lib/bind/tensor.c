@@ -189,7 +189,7 @@ static int tensor_storage_offset(lua_State *L) {
 
 static int tensor_storage(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (!t->storage) return 0;
+  if (!t->storage || (t->storage->size == 0 && bind_ndim(t) == 0)) { lua_pushnil(L); return 1; }
   return bind_push_storage(L, rl_storage_retain(t->storage));
 }
 

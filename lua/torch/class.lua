@@ -32,7 +32,8 @@ function torch.setmetatable(obj, name)
    local mt = types[name]
    if not mt then error('[setmetatable] unknown type; got ' .. tostring(name) .. ', need a class made by torch.class', 2) end
    if rawget(mt, '__pending') then torch._settle(mt) end
-   return debug_setmetatable(obj, mt)
+   debug_setmetatable(obj, mt) -- its own result differs between Lua versions
+   return obj
 end
 
 --- Function that makes an empty object of the type, as loading a file does.
@@ -42,7 +43,7 @@ end
 
 --- The table that is called to construct: torch.getconstructortable('nn.Linear') is nn.Linear.
 function torch.getconstructortable(name)
-   return constructors[name]
+   return constructors[name] or types[name] and constructors[name]
 end
 
 -- Operators: Torch7 classes write `__add__`, `__call__`, `__tostring__` ...; Lua looks for `__add`.
@@ -124,7 +125,7 @@ end
 
 --- Registers a type: torch.newmetatable(name, parent, constructor, destructor, factory, module) -> metatable.
 function torch.newmetatable(name, parent, constructor, _, factory, module)
-   local mt = types[name]
+   local mt = rawget(types, name) -- packages load classes through types' __index: not the one that is being made
    if mt and rawget(mt, '__gc') then error('[class] type of the core; got ' .. name .. ', need another name', 3) end
    if not mt then -- a program that defines a class twice gets the same metatable again
       mt = {__typename = name, __version = 1}

@@ -1,0 +1,108 @@
+-- Gradients from Lua: leaves, backward, double backward, torch.grad, custom functions, errors.
+local T = torch.Tensor
+
+local function raises(pattern, f)
+   local ok, err = pcall(f)
+   assert.is_false(ok)
+   assert.is_truthy(tostring(err):find(pattern), tostring(err))
+end
+
+describe('tape', function()
+   it('accumulates into leaves', function()
+      local x = T{1, 2, 3}:requiresGrad(true)
+      assert.is_true(x:requiresGrad())
+      assert.is_true(x:isLeaf())
+      assert.is_nil(x:grad())
+      local y = torch.cmul(x, x)
+      assert.is_true(y:requiresGrad())
+      assert.is_false(y:isLeaf())
+      y:sum():backward()
+      assert.same({2, 4, 6}, x:grad():totable())
+      torch.cmul(x, x):backward(T{1, 0, 0})
+      assert.same({4, 4, 6}, x:grad():totable())
+      x:setGrad(nil)
+      assert.is_nil(x:grad())
+      assert.is_false(y:detach():requiresGrad())
+   end)
+
+   it('stops in noGrad and restores the mode after errors', function()
+      local x = T{1}:requiresGrad(true)
+      torch.noGrad(function()
+         assert.equal(1, x:sum())
+         torch.enableGrad(function() assert.is_true(torch.isTensor(x:sum())) end)
+      end)
+      pcall(torch.noGrad, error, 'x')
+      assert.is_true(torch.mul(x, 2):requiresGrad())
+   end)
+
+   it('goes through Torch7\'s methods', function()
+      local x = torch.rand(3, 4):requiresGrad(true)
+      local v = torch.max(x, 2)
+      local y = torch.cat({x:narrow(1, 1, 2):t(), x:select(1, 3):view(4, 1)}, 2)
+      local z = y * torch.ones(3, 2)
+      z:sum():backward()
+      assert.same(torch.Tensor(3, 4):fill(2):totable(), x:grad():totable())
+      x:setGrad(nil)
+      v:sum():backward()
+      assert.equal(3, x:grad():sum())
+   end)
+
+   it('gives second derivatives', function()
+      local x = T{2}:requiresGrad(true)
+      local y = torch.pow(x, 3):sum()
+      local dx = torch.autograd.grad({y}, {x}, nil, {createGraph = true})[1]
+      assert.same({12}, dx:totable())
+      assert.same({12}, torch.autograd.grad({dx:sum()}, {x})[1]:totable())
+   end)
+
+   it('reports what it cannot do', function()
+      local x, z = T{1, 2}:requiresGrad(true), T{1}:requiresGrad(true)
+      raises('%[', function() torch.mul(x, 2):backward() end)
+      raises('not used', function() torch.autograd.grad({x:sum()}, {z}) end)
+      assert.is_false(torch.autograd.grad({x:sum()}, {z}, nil, {allowUnused = true})[1])
+      local y = torch.exp(x)
+      local s = torch.cmul(y, y):sum()
+      y:zero()
+      raises('%[', function() s:backward() end)
+   end)
+end)
+
+describe('torch.grad', function()
+   it('keeps the shape of the parameters', function()
+      local df = torch.grad(function(p, x)
+         return torch.cmul(p.w, x):sum() + p.deep[1]:sum(), 'extra'
+      end)
+      local g, loss, extra = df({w = T{1, 2}, deep = {T{5}}}, T{3, 4})
+      assert.same({3, 4}, g.w:totable())
+      assert.same({1}, g.deep[1]:totable())
+      assert.equal(16, loss)
+      assert.equal('extra', extra)
+      assert.same({2, 2}, torch.grad(function(x) return torch.mul(x, 2):sum() end)(T{1, 1}):totable())
+   end)
+end)
+
+describe('torch.autograd.Function', function()
+   local Cube = torch.autograd.Function.extend('Cube')
+   function Cube.forward(ctx, x)
+      ctx.x = x
+      return torch.pow(x, 3)
+   end
+   function Cube.backward(ctx, dy) return torch.cmul(dy, torch.pow(ctx.x, 2):mul(3)) end
+
+   it('runs a Lua gradient', function()
+      local x = T{2, 3}:requiresGrad(true)
+      local y = Cube(x)
+      assert.same({8, 27}, y:totable())
+      y:sum():backward()
+      assert.same({12, 27}, x:grad():totable())
+      assert.is_false(Cube(T{1}):requiresGrad())
+   end)
+
+   it('passes errors of the gradient on', function()
+      local Bad = torch.autograd.Function.extend('Bad')
+      function Bad.forward(_, x) return torch.mul(x, 1) end
+      function Bad.backward() error('from the gradient') end
+      local x = T{1}:requiresGrad(true)
+      raises('from the gradient', function() Bad(x):sum():backward() end)
+   end)
+end)
