@@ -13,6 +13,7 @@ M.models = {}                                      -- C or Lua function -> funct
 M.pure = {}                                        -- C function without effects -> name: folds when all arguments are constants
 M.disabled = setmetatable({}, {__mode = 'k'})      -- functions marked by torch.compiler.disable
 M.wrapped = setmetatable({}, {__mode = 'k'})       -- compiled function -> the function it was made from
+M.extra = okC and {[C.grad] = 'grad'} or {} -- functions of the core that work on fakes
 M.refused = {}                                     -- C function -> {break id, detail}
 
 local function notCallable(ctx, fn)
@@ -134,7 +135,7 @@ end
 
 --- Calls a C function: on fakes when it can be captured, folded when it is pure.
 function Context:callC(fn, args, name)
-   local known = okC and C.capturable[fn] or M.pure[fn]
+   local known = okC and C.capturable[fn] or M.extra[fn] or M.pure[fn]
    name = type(known) == 'string' and known or name or 'a C function'
    local refused = M.refused[fn]
    if refused then self:brk(refused[1], refused[2]) end

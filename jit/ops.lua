@@ -84,8 +84,18 @@ function M.arith(ctx, op, a, b)
    return ctx:call(h, {a, b, n = 2})[1] or NIL
 end
 
+-- Lua computes in doubles, so a number that the graph computes is one from its first use in arithmetic on.
+local function double(ctx, v)
+   if v.k ~= 'gnum' or v.double then return v end
+   local name = C.tensorFacts(v.fake)
+   if name == 'torch.DoubleTensor' then return v end
+   return {k = 'gnum', fake = ctx:callC(C.op.cast, {v, const 'torch.DoubleTensor', n = 2})[1].fake, double = true}
+end
+M.double = double
+
 --- Arithmetic on a number of the graph: an op on rank-0 tensors.
 function M.graphArith(ctx, op, a, b)
+   a, b = double(ctx, a), double(ctx, b)
    if not graphOps[op] then
       if op == 'mod' then
          local q = M.graphArith(ctx, 'div', a, b)
@@ -107,7 +117,7 @@ function M.unm(ctx, v)
       ctx:needNum(n)
       return value.num({op = 'unm', a = n.e}, -n.hint)
    end
-   if v.k == 'gnum' then return {k = 'gnum', fake = ctx:callC(C.op.neg, {v, n = 1})[1].fake} end
+   if v.k == 'gnum' then return {k = 'gnum', fake = ctx:callC(C.op.neg, {double(ctx, v), n = 1})[1].fake} end
    local h = M.metamethod(ctx, v, '__unm')
    if not h then arithError(ctx, v, v) end
    return ctx:call(h, {v, v, n = 2})[1] or NIL
