@@ -11,6 +11,8 @@ int64_t cg_numel(const rl_type *t) {
 
 bool cg_dense(const rl_geom *ge) {
   int64_t s = 1;
+  for (int d = 0; d < ge->ndim; d++)
+    if (ge->size[d] == 0) return true;
   for (int d = ge->ndim - 1; d >= 0; d--) {
     if (ge->size[d] != 1 && ge->stride[d] != s) return false;
     s *= ge->size[d];

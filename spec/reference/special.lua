@@ -1,7 +1,7 @@
 -- Special functions of the reference in plain Lua, from their series and asymptotic expansions (Abramowitz and Stegun, chapters 6 and 7).
 local special = {}
 
--- 7.1.5 below 3, the continued fraction 7.1.14 of erfc above.
+-- 7.1.5 below 1.5, the continued fraction 7.1.14 of erfc above.
 local function erfcTail(x)
    local f = 0
    for k = 200, 1, -1 do f = k / 2 / (x + f) end
@@ -12,7 +12,7 @@ end
 function special.erf(x)
    if x ~= x then return x end
    local a = math.abs(x)
-   if a > 3 then return (x > 0 and 1 or -1) * (1 - erfcTail(a)) end
+   if a > 1.5 then return (x > 0 and 1 or -1) * (1 - erfcTail(a)) end
    local sum, term, n = x, x, 0
    repeat
       n = n + 1
@@ -24,7 +24,7 @@ end
 
 --- 1 - erf(x), exact where that cancels.
 function special.erfc(x)
-   return x > 2 and erfcTail(x) or 1 - special.erf(x)
+   return x > 1.5 and erfcTail(x) or 1 - special.erf(x)
 end
 
 -- 6.1.41 after lifting the argument above 12.
