@@ -70,7 +70,7 @@ function ops.store(value, dtype)
    local k = kinds[dtype]
    if not k.int or value ~= value then return value end
    local v = value < 0 and math.ceil(value) or math.floor(value)
-   if v >= k.lo and v < k.hi then return v end
+   if dtype == 'Long' or v >= k.lo and v < k.hi then return v end -- Long samples stay where doubles are exact
    local span = k.hi - k.lo
    return (v - k.lo) % span + k.lo
 end
