@@ -86,7 +86,8 @@ static rl_tensor **tensors(lua_State *L, int i, int *n, int need) {
   return v;
 }
 
-/* torch.autograd.grad(ys, xs [, dys [, {retain =, createGraph =, allowUnused =}]]) -> {dxs} */
+/* torch.autograd.grad(ys, xs [, dys [, {retain =, createGraph =, allowUnused =, unchecked =}]]) -> {dxs}
+ * unchecked: saved values that were changed in place since are used as they are, as Torch7's modules do. */
 static int autograd_grad(lua_State *L) {
   int ny, nx;
   lua_settop(L, 4);
@@ -95,7 +96,9 @@ static int autograd_grad(lua_State *L) {
   bool create = option(L, 4, "createGraph"), unused = option(L, 4, "allowUnused");
   rl_tensor **dx = (rl_tensor **)lua_newuserdata(L, sizeof *dx * (size_t)RL_MAX(nx, 1));
   memset(dx, 0, sizeof *dx * (size_t)nx);
+  rl_self.grad_unchecked = option(L, 4, "unchecked");
   rl_status s = rl_grad(ys, dys, ny, xs, nx, create || option(L, 4, "retain"), create, dx);
+  rl_self.grad_unchecked = false;
   if (s != RL_OK) return raise_engine(L, s);
   lua_createtable(L, nx, 0);
   for (int k = 0; k < nx; k++) {

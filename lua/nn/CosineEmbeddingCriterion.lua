@@ -14,6 +14,6 @@ function CosineEmbeddingCriterion:compute(input, y)
    local cos = nn.CosineDistance.compute(self, input)
    if type(y) == 'number' then y = cos.new(cos:size()):fill(y) end
    local l = op.where(op.eq(y:view(cos:size(1)), 1), 1 - cos, op.relu(cos - self.margin))
-   local sum = op.sum(l)
+   local sum = op.sum(l, {})
    return self.sizeAverage and sum / cos:size(1) or sum
 end

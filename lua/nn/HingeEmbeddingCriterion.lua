@@ -12,6 +12,6 @@ end
 function HingeEmbeddingCriterion:compute(input, target)
    if type(target) == 'number' then target = input.new(input:size()):fill(target) end
    local l = op.where(op.eq(target, 1), input, op.relu(self.margin - input))
-   local sum = op.sum(l)
+   local sum = op.sum(l, {})
    return self.sizeAverage and sum / input:nElement() or sum
 end

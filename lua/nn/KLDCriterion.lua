@@ -13,6 +13,6 @@ end
 function KLDCriterion:compute(input)
    local mu, lv = input[1], input[2]
    local e = torch.cmul(mu, mu) + torch.exp(lv) - lv - 1
-   local loss = sum(e) * 0.5
+   local loss = sum(e, {}) * 0.5
    return self.sizeAverage and loss / mu:nElement() or loss
 end

@@ -4,5 +4,5 @@ local op = require('relume.core').op
 local L1Cost = torch.class('nn.L1Cost', 'nn.Criterion')
 
 function L1Cost:compute(input)
-   return op.sum(torch.abs(input))
+   return op.sum(torch.abs(input), {})
 end

@@ -10,6 +10,6 @@ function MarginCriterion:__init(margin)
 end
 
 function MarginCriterion:compute(input, target)
-   local sum = op.sum(op.relu(self.margin - torch.cmul(input, target)))
+   local sum = op.sum(op.relu(self.margin - torch.cmul(input, target)), {})
    return self.sizeAverage and sum / input:nElement() or sum
 end

@@ -13,6 +13,6 @@ end
 function MarginRankingCriterion:compute(input, y)
    local d = input[1] - input[2]
    if type(y) ~= 'number' and y:dim() ~= d:dim() then y = y:viewAs(d) end
-   local sum = op.sum(op.relu(self.margin - op.mul(d, y)))
+   local sum = op.sum(op.relu(self.margin - op.mul(d, y)), {})
    return self.sizeAverage and sum / d:nElement() or sum
 end

@@ -26,6 +26,6 @@ function MultiMarginCriterion:compute(input, target)
    if self.p == 2 then d = torch.cmul(d, d) end
    if self.weights then d = op.mul(d, self.weights:index(1, y:view(n)):view(n, 1)) end
    local wrong = x.new(n, c):fill(1):scatter(2, y, 0)
-   local sum = op.sum(torch.cmul(d, wrong)) / c
+   local sum = op.sum(torch.cmul(d, wrong), {}) / c
    return self.sizeAverage and sum / n or sum
 end

@@ -9,6 +9,6 @@ function SoftMarginCriterion:__init()
 end
 
 function SoftMarginCriterion:compute(input, target)
-   local sum = op.sum(op.softplus(torch.cmul(input, -target)))
+   local sum = op.sum(op.softplus(torch.cmul(input, -target)), {})
    return self.sizeAverage and sum / input:nElement() or sum
 end

@@ -12,7 +12,7 @@ local tape = {}
 -- The mark tells capture that entries made by captured code are dropped.
 local records = setmetatable({}, {__mode = 'k', __tape = true})
 local grad = require('relume.core').grad
-local RETAIN = {retain = true, allowUnused = true}
+local RETAIN = {retain = true, allowUnused = true, unchecked = true} -- changed values are used as they are, as in the original
 local FLOAT = {
    ['torch.DoubleTensor'] = true, ['torch.FloatTensor'] = true, ['torch.HalfTensor'] = true, ['torch.BFloat16Tensor'] = true,
    ['torch.CudaTensor'] = true, ['torch.CudaDoubleTensor'] = true, ['torch.CudaHalfTensor'] = true, ['torch.CudaBFloat16Tensor'] = true,

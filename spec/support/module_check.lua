@@ -182,7 +182,8 @@ function check.criterion(criterion, input, target, o)
    if not o.noFloat then
       local f = criterion:clone():float()
       local fx = map(input, function(t) return t:float() end)
-      local ft = o.integerTarget and target or type(target) == 'number' and target or map(target, function(t) return t:float() end)
+      local ft = target
+      if not o.integerTarget and type(target) ~= 'number' and target ~= nil then ft = map(target, function(t) return t:float() end) end
       assert.near(f:forward(fx, ft), loss, 1e-4)
    end
    return loss, dx
