@@ -2,7 +2,9 @@
  *
  * Blocks are grouped in size classes, four per doubling, so at most a fifth of a block is unused. A freed block goes to its class's list
  * and the next request of the class takes it: a training step repeats the same sizes, so after the first step nothing reaches malloc.
- * One lock guards the lists; it is held for a few instructions. */
+ * One lock guards the lists; it is held for a few instructions. Blocks up to 256 bytes (tensor and storage headers, scalars) come from lists
+ * of the thread's own, which take and give in batches, and whose bytes are added to the statistics in batches too. */
+#include <pthread.h>
 #include <stdlib.h>
 #include "rl.h"
 
@@ -34,6 +36,110 @@ static int alloc_class(size_t bytes, size_t *size) {
   return 4 * (e - 1) - 1 + (int)q;
 }
 
+/* Small blocks of one thread. */
+#define SMALL_CLASSES 4
+#define SMALL_BATCH 64
+#define SMALL_SLACK 65536 /* bytes of `live` not yet told to the statistics */
+typedef struct alloc_small {
+  alloc_block *list[SMALL_CLASSES];
+  int count[SMALL_CLASSES];
+  bool registered;
+  int64_t live;
+  int64_t allocs;
+} alloc_small;
+static RL_TLS __attribute__((tls_model("initial-exec"))) alloc_small small;
+static pthread_key_t small_key;
+static pthread_once_t small_once = PTHREAD_ONCE_INIT;
+
+/* Tells the statistics. The lock is held. */
+static void small_settle(void) {
+  alloc_stats.live += small.live;
+  alloc_stats.allocs += small.allocs;
+  alloc_stats.hits += small.allocs;
+  if (alloc_stats.live > alloc_stats.peak) alloc_stats.peak = alloc_stats.live;
+  small.live = small.allocs = 0;
+}
+
+/* Moves blocks of class c to the shared list until `keep` are left. */
+static void small_give(int c, int keep) {
+  alloc_lock();
+  while (small.count[c] > keep) {
+    alloc_block *b = small.list[c];
+    small.list[c] = b->next;
+    small.count[c]--;
+    b->next = alloc_lists[c];
+    alloc_lists[c] = b;
+    alloc_stats.cached += (int64_t)(c + 1) * ALLOC_MIN;
+  }
+  small_settle();
+  alloc_unlock();
+}
+
+static void small_exit(void *unused) {
+  (void)unused;
+  for (int c = 0; c < SMALL_CLASSES; c++) small_give(c, 0);
+  small.registered = false;
+}
+static void small_make_key(void) { pthread_key_create(&small_key, small_exit); }
+
+/* Once per thread: its lists go to the shared ones when it ends. */
+static void small_register(void) {
+  pthread_once(&small_once, small_make_key);
+  pthread_setspecific(small_key, &small);
+  small.registered = true;
+}
+
+/* Fills the list of class c from the shared one, else from malloc. */
+static void *small_refill(int c) {
+  size_t size = (size_t)(c + 1) * ALLOC_MIN;
+  if (!small.registered) small_register();
+  alloc_lock();
+  while (alloc_lists[c] && small.count[c] < SMALL_BATCH) {
+    alloc_block *b = alloc_lists[c];
+    alloc_lists[c] = b->next;
+    b->next = small.list[c];
+    small.list[c] = b;
+    small.count[c]++;
+    alloc_stats.cached -= (int64_t)size;
+  }
+  small_settle();
+  alloc_unlock();
+  alloc_block *b = small.list[c];
+  if (!b) return aligned_alloc(64, size);
+  small.list[c] = b->next;
+  small.count[c]--;
+  return b;
+}
+
+static inline void *small_alloc(int c) {
+  alloc_block *b = small.list[c];
+  if (b) {
+    small.list[c] = b->next;
+    small.count[c]--;
+  } else if (!(b = small_refill(c))) {
+    return NULL;
+  }
+  small.allocs++;
+  if ((small.live += (int64_t)(c + 1) * ALLOC_MIN) > SMALL_SLACK) small_give(c, small.count[c]);
+  return b;
+}
+
+static inline void small_free(void *p, int c) {
+  alloc_block *b = p;
+  b->next = small.list[c];
+  small.list[c] = b;
+  small.live -= (int64_t)(c + 1) * ALLOC_MIN;
+  if (++small.count[c] > 4 * SMALL_BATCH || small.live < -SMALL_SLACK) small_give(c, RL_MIN(small.count[c], 2 * SMALL_BATCH));
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SMALL_MAX 0 /* nothing is cached, so that AddressSanitizer sees every use after free */
+#else
+#define SMALL_MAX (SMALL_CLASSES * ALLOC_MIN)
+#endif
+
+static inline int small_class(size_t bytes) { return bytes ? (int)((bytes - 1) / ALLOC_MIN) : 0; }
+
 static void *alloc_pop(int c, size_t size) {
   alloc_lock();
   alloc_block *b = alloc_lists[c];
@@ -58,6 +164,11 @@ static void alloc_count(int64_t size) {
 
 void *rl_alloc(size_t bytes) {
   size_t size;
+  if (bytes <= SMALL_MAX && SMALL_MAX) {
+    void *b = small_alloc(small_class(bytes));
+    if (!b) rl_error("[memory] out of memory; need %zu bytes", bytes);
+    return b;
+  }
   if (bytes > (size_t)1 << 46) { rl_error("[memory] request too large; got %zu bytes", bytes); return NULL; }
   int c = alloc_class(bytes, &size);
   void *p = alloc_pop(c, size);
@@ -84,6 +195,10 @@ static bool alloc_keeps(size_t size) {
 
 void rl_free(void *p, size_t bytes) {
   if (!p) return;
+  if (bytes <= SMALL_MAX && SMALL_MAX) {
+    small_free(p, small_class(bytes));
+    return;
+  }
   size_t size;
   int c = alloc_class(bytes, &size);
   alloc_lock();
@@ -101,18 +216,21 @@ void rl_free(void *p, size_t bytes) {
 
 void rl_mem_get(rl_mem_stats *out) {
   alloc_lock();
+  small_settle();
   *out = alloc_stats;
   alloc_unlock();
 }
 
 void rl_mem_reset_peak(void) {
   alloc_lock();
+  small_settle();
   alloc_stats.peak = alloc_stats.live;
   alloc_unlock();
 }
 
 void rl_mem_release_cache(void) {
   alloc_block *all = NULL;
+  for (int c = 0; c < SMALL_CLASSES; c++) small_give(c, 0);
   alloc_lock();
   for (int c = 0; c < ALLOC_CLASSES; c++)
     while (alloc_lists[c]) {

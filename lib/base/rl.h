@@ -11,6 +11,7 @@
 #else
 #define RL_TLS _Thread_local
 #endif
+#define RL_TLS_FAST __attribute__((tls_model("initial-exec"))) /* for the few bytes that every op touches */
 #define RL_API __attribute__((visibility("default")))
 #define RL_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #define RL_MIN(a, b) ((a) < (b) ? (a) : (b))

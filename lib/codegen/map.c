@@ -499,8 +499,9 @@ static bool externals(map *m) {
 
 /* Finds the group's space and accesses; false: the nodes do not fit together. */
 bool cg_map(cg *c, cg_group *g, bool final) {
-  static RL_TLS map m;
+  map m;
   (void)final;
+  memset(&m, 0, sizeof m);
   if (g->n > CG_MAXNODES) return false;
   m.c = c;
   m.g = g;

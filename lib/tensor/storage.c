@@ -12,7 +12,7 @@ const rl_dtype_info rl_dtypes[RL_NDTYPE] = {
 #undef RL_DTYPE
 };
 
-RL_TLS rl_state rl_self = {.default_dtype = RL_F64, .default_device = RL_CPU};
+RL_TLS rl_state rl_self RL_TLS_FAST = {.default_dtype = RL_F64, .default_device = RL_CPU};
 
 static size_t storage_bytes(const rl_storage *s) { return (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes; }
 

@@ -100,5 +100,5 @@ typedef struct rl_state {
   rl_dtype default_dtype;        /* F64 at start */
   rl_device default_device;
 } rl_state;
-extern RL_API RL_TLS rl_state rl_self;
+extern RL_API RL_TLS rl_state rl_self RL_TLS_FAST;
 #endif
