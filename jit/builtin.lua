@@ -123,8 +123,13 @@ end
 models[require] = function(ctx, args)
    local name = args[1] and ctx:need(args[1])
    local v = ctx:rawget(ctx:constant(package.loaded, 'package.loaded'), name)
-   if ctx:isNil(v) then ctx:brk('side-effect', 'require of ' .. tostring(name)) end
-   return one(v)
+   if not ctx:isNil(v) then return one(v) end
+   -- Loading a module is what eager would do now, and doing it twice changes nothing; only ops must not be recorded.
+   if ctx.graph or type(name) ~= 'string' then ctx:brk('side-effect', 'require of ' .. tostring(name)) end
+   local ok, r = pcall(require, name)
+   if not ok then ctx:raise(tostring(r)) end
+   ctx:reload()
+   return one(ctx:constant(r))
 end
 
 -- Metatables -------------------------------------------------------------------------------------------------------------------
@@ -281,6 +286,7 @@ for name, fn in pairs(string) do
    if type(fn) == 'function' and not bytecode.id(fn) then pure[fn] = 'string.' .. name end
 end
 pure[string.dump] = nil
+if package.searchpath then pure[package.searchpath] = 'package.searchpath' end
 for name, fn in pairs(require 'bit') do
    if type(fn) == 'function' then pure[fn] = 'bit.' .. name end
 end
@@ -432,6 +438,18 @@ for name, fn in pairs(coroutine) do refused[fn] = {'coroutine', 'coroutine.' .. 
 for _, m in pairs {io.stdout, io.stderr} do
    for name, fn in pairs(getmetatable(m).__index) do
       if type(fn) == 'function' then refused[fn] = {'side-effect', 'file:' .. name} end
+   end
+end
+
+-- Storages (sizes above all): what reads them folds, their contents are guarded when they come from outside.
+if okC then
+   for name in pairs(C.storages) do
+      for key, fn in pairs(C.metatables and C.metatables[name] or {}) do
+         if type(fn) == 'function' and not bytecode.id(fn) then
+            if ('totable size __len string elementSize'):find(key, 1, true) then call.storage[fn] = 'read'
+            elseif ('fill copy resize __newindex'):find(key, 1, true) then call.storage[fn] = 'write' end
+         end
+      end
    end
 end
 

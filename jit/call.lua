@@ -14,6 +14,7 @@ M.pure = {}                                        -- C function without effects
 M.disabled = setmetatable({}, {__mode = 'k'})      -- functions marked by torch.compiler.disable
 M.wrapped = setmetatable({}, {__mode = 'k'})       -- compiled function -> the function it was made from
 M.extra = okC and {[C.grad] = 'grad'} or {} -- functions of the core that work on fakes
+M.storage = {}                                     -- methods of storages: 'read' or 'write'
 M.refused = {}                                     -- C function -> {break id, detail}
 
 local function notCallable(ctx, fn)
@@ -135,6 +136,8 @@ end
 
 --- Calls a C function: on fakes when it can be captured, folded when it is pure.
 function Context:callC(fn, args, name)
+   local storage = M.storage[fn]
+   if storage and args.n > 0 and args[1].k == 'udata' then return self:storageMethod(fn, args, storage) end
    local known = okC and C.capturable[fn] or M.extra[fn] or M.pure[fn]
    name = type(known) == 'string' and known or name or 'a C function'
    local refused = M.refused[fn]
@@ -143,11 +146,23 @@ function Context:callC(fn, args, name)
    self.calling = name
    local special = self:tensorMethod(fn, name, args)
    if special then return special end
-   self:location()
+   if not M.pure[fn] then self:location() end
    local numbers = {}
    local r = attempt(self, fn, args, not constants(args) and numbers or nil)
    if not r[1] and numbers.used then r = attempt(self, fn, args) end
    if not r[1] then failed(self, name, r[2]) end
+   local out = {n = r.n - 1}
+   for i = 1, out.n do out[i] = self:result(r[i + 1]) end
+   return out
+end
+
+--- A method of a storage, called on the real one: capture reads it, or writes one that captured code made.
+function Context:storageMethod(fn, args, kind)
+   local s = args[1]
+   if kind == 'write' and not s.made then self:brk('side-effect', 'a change of a storage') end
+   self:contents(s)
+   local r = attempt(self, fn, args)
+   if not r[1] then failed(self, 'a method of a storage', r[2]) end
    local out = {n = r.n - 1}
    for i = 1, out.n do out[i] = self:result(r[i + 1]) end
    return out

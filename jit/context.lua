@@ -165,6 +165,24 @@ function Context:truth(v)
    return true
 end
 
+--- The contents of a storage are looked at.
+function Context:contents(v)
+   if v.made or v.contents then return end
+   if v.real:size() > 64 then self:brk('needs-values', 'a storage') end
+   v.contents = v.real:totable()
+   self:needType(v)
+   self:guard {kind = 'contents', src = v.src, value = v.contents}
+end
+
+--- A module was loaded: fields that were absent may be there now.
+function Context:reload()
+   for _, t in ipairs(self.tables) do
+      for key, v in pairs(t.f) do
+         if not t.d[key] and v.k == 'const' and v.v == nil and rawget(t.real, key) ~= nil then t.f[key] = nil end
+      end
+   end
+end
+
 -- Wrapping ---------------------------------------------------------------------------------------------------------------------
 
 local function isTensor(x) return okC and C.torch.isTensor(x) end

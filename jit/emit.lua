@@ -144,6 +144,7 @@ function guards.same(self, g, x) return fmt('not rawequal(%s, %s)', x, self:load
 function guards.distinct(self, g, x) return fmt('rawequal(%s, %s)', x, self:load(g.other)) end
 function guards.len(_, g, x) return fmt('#%s ~= %d', x, g.value) end
 function guards.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:k(g.value)) end
+function guards.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:k(g.value)) end
 function guards.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
 function guards.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
 function guards.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
@@ -184,10 +185,21 @@ end
 
 --- Writes the guards; partial ones go into the one call that checks tensors.
 function Emit:guards()
+   local full, partial, graded = {}, {}, {}
+   for _, v in ipairs(self.ctx.inputs) do
+      full[v.src.id] = true
+      if v.src.kind == 'grad' then graded[v.src.parent.id] = true end
+   end
+   for _, g in ipairs(self.ctx.guards) do
+      if g.kind == 'partial' then partial[g.src.id] = true end
+      if g.kind == 'nograd' then graded[g.src.id] = true end
+   end
    for _, g in ipairs(self.ctx.guards) do
       if g.kind == 'partial' then
          self.partial = self.partial or {}
-         table.insert(self.partial, g)
+         if not full[g.src.id] then table.insert(self.partial, g) end
+      elseif g.kind == 'metatable' and g.src and (full[g.src.id] or partial[g.src.id]) and not graded[g.src.id] then -- luacheck: ignore
+         -- the check of all tensors covers it
       else
          local x = g.src and self:load(g.src)
          self:check(g, guards[g.kind](self, g, x))
@@ -417,7 +429,7 @@ local K, V, T, F, run, tguard, miss, rt = ...
 local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
-local upvalueOf, protoOf, sameKeys = rt.upvalueOf, rt.protoOf, rt.sameKeys
+local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local set, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.set, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
 ]]

@@ -25,6 +25,15 @@ function rt.sameKeys(t, keys)
    return keys[i + 1] == nil
 end
 
+--- True when a storage holds the numbers of a list.
+function rt.sameContents(s, list)
+   if #s ~= #list then return false end
+   for i = 1, #list do
+      if s[i] ~= list[i] then return false end
+   end
+   return true
+end
+
 if okC then
    local x = C.torch.DoubleTensor and C.torch.DoubleTensor() or C.constructors['torch.DoubleTensor']()
    local mt = debug.getmetatable(x)
