@@ -152,28 +152,28 @@ static int form_test(lua_State *L) {
   return 1;
 }
 
-/* Two results (values, Long indices from 1) into arguments 1 and 2, or new. The core's indices count from 0. */
+static void deliver(lua_State *L, int res, rl_tensor *v) {
+  rl_tensor *r = bind_tensor(L, res);
+  if (!rl_same_shape(r, v) || !r->storage) BIND_TRY(L, rl_tensor_resize(r, v->ndim, v->size));
+  bind_copy(L, r, v);
+  lua_pushvalue(L, res);
+}
+
+/* Two results (values, Long indices from 1) into arguments 1 and 2, or new. The core's indices count from 0; they are saved for the
+ * gradient, so the shift makes a new tensor. */
 int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, bool given) {
   rl_tensor *out[RL_MAXOUT] = {NULL};
-  if (given) {
-    out[0] = bind_tensor(L, 1);
-    out[1] = bind_tensor(L, 2);
-    bind_into(L, op, in, nin, a, out);
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, 2);
-  } else {
-    bind_call(L, op, in, nin, a, out);
-    bind_push_tensor(L, out[0]);
-    bind_push_tensor(L, out[1]);
-    if (rl_requires_grad(out[0]) && rl_numel(out[1])) { /* the tape keeps the indices as they are */
-      rl_number one;
-      rl_tensor *from0[2] = {out[1], rl_number_seti(&one, 1)};
-      bind_push_tensor(L, bind_op(L, RL_OP_ADD, from0, 2, NULL));
-      lua_remove(L, -2);
-      return 2;
-    }
-  }
-  bind_shift(L, out[1], 1);
+  rl_number one;
+  bind_call(L, op, in, nin, a, out);
+  bind_push_tensor(L, out[0]);
+  int top = lua_gettop(L);
+  bind_push_tensor(L, out[1]);
+  bind_push_tensor(L, bind_op(L, RL_OP_ADD, (rl_tensor *[]){out[1], rl_number_seti(&one, 1)}, 2, NULL));
+  lua_remove(L, top + 1);
+  if (!given) return 2;
+  rl_tensor *idx = bind_tensor(L, top + 1);
+  deliver(L, 1, out[0]);
+  deliver(L, 2, idx);
   return 2;
 }
 
