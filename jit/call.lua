@@ -152,7 +152,9 @@ function Context:callC(fn, args, name)
    if not r[1] and numbers.used then r = attempt(self, fn, args) end
    if not r[1] then failed(self, name, r[2]) end
    local out = {n = r.n - 1}
+   self.aliasing = name == 'detach' and args[1].k == 'tensor'
    for i = 1, out.n do out[i] = self:result(r[i + 1]) end
+   self.aliasing = nil
    return out
 end
 

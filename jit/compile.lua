@@ -146,7 +146,10 @@ function State:compile(...)
    local ctx, emitter = M.capture(self.f, self.marks, self.opts, ...)
    self.capturing = false
    if not ctx then
-      if breaks.isRaised(emitter) then return eager(self, ...) end
+      if breaks.isRaised(emitter) then
+         log.log(1, '%s raises while captured: %s', self.name, tostring(emitter.value.v))
+         return eager(self, ...)
+      end
       self:broke(emitter)
       return eager(self, ...)
    end

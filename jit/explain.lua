@@ -21,6 +21,7 @@ function Report:__tostring()
    local out = {('%s: graphs %d, breaks %d, ops %d, kernels %d, library calls %d, guards %d, compiles %d'):format(self.name, self.graphs, self.breaks,
       self.nops, self.kernels, self.calls, #self.guards, self.compiles)}
    for i, ops in ipairs(self.ops) do out[#out + 1] = ('  graph %d: %s'):format(i, sortedOps(ops)) end
+   if self.error then out[#out + 1] = '  the program raises: ' .. tostring(self.error) end
    for _, b in ipairs(self.list) do out[#out + 1] = ('  break %s at %s: %s\n     hint: %s'):format(b.id, b.where, b.reason, b.hint) end
    for _, r in ipairs(self.recompiles) do out[#out + 1] = '  recompiled because of: ' .. r end
    for _, g in ipairs(self.guards) do out[#out + 1] = '  guard ' .. g end

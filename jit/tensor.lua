@@ -124,7 +124,8 @@ function Context:tensorResult(x)
       v = {k = 'udata', real = x, made = true}
       self.objects[x] = v
    elseif C.isFake(x) then
-      v = {k = C.isNumberResult(x) and 'gnum' or 'tensor', fake = x}
+      local _, grad = C.tensorFacts(x) -- on the tape eager gives a tensor, not a number; so do its aliases
+      v = {k = C.isNumberResult(x) and not grad and not self.aliasing and 'gnum' or 'tensor', fake = x}
       self.byfake[x] = v
    else
       v = {k = 'tensor', real = x, made = true}
