@@ -1,5 +1,6 @@
 /* Building the loop form: operands to instructions, loops joined and ordered, levels, passes, row buffers (group -> loop form). */
 #include "loop.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,13 @@ static int pointwise(build *b, const cg_node *n, const int *arg, const cg_acc *a
     i.op = LP_CONST;
     i.f = n->at->v[0].f;
     i.i = (int64_t)i.f;
+    i.acc = (cg_acc){ 0 };
+  } else if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_RED) {
+    const char *init = rl_ops[n->op].init;
+    bool low = !strcmp(init, "lowest"), high = !strcmp(init, "highest");
+    i.op = LP_CONST;
+    i.f = low ? -INFINITY : high ? INFINITY : strtod(init, NULL);
+    i.i = low ? INT64_MIN : high ? INT64_MAX : (int64_t)i.f;
     i.acc = (cg_acc){ 0 };
   } else if (is_named(n->op, "iota")) i.op = LP_INDEX;
   else if (n->op == RL_G_CAST || is_named(n->op, "cast") || is_named(n->op, "reshape")) {
@@ -343,26 +351,6 @@ static void set_passes(lp_kernel *k) {
   }
 }
 
-static void mark_need(const lp_kernel *k, int i, int pass, uint64_t *need) {
-  const lp_ins *p = &k->ins[i];
-  if (p->level != LP_ELEM || (need[i] >> pass & 1)) return;
-  need[i] |= 1ull << pass;
-  if (p->keep && p->pass < pass) { /* made in its own pass */
-    if (!(need[i] >> p->pass & 1)) { need[i] |= 1ull << p->pass; for (int a = 0; a < p->narg; a++) mark_need(k, p->arg[a], p->pass, need); }
-    return;
-  }
-  for (int a = 0; a < p->narg; a++) mark_need(k, p->arg[a], pass, need);
-}
-
-static void need_passes(const lp_kernel *k, uint64_t *need) {
-  memset(need, 0, sizeof(uint64_t) * (size_t)k->n);
-  for (int i = 0; i < k->n; i++) {
-    const lp_ins *p = &k->ins[i];
-    bool anchor = (p->op == LP_STORE && !p->phase) || p->op == LP_RED;
-    if (anchor) mark_need(k, p->op == LP_RED || p->op == LP_STORE ? p->arg[0] : i, RL_MIN(p->pass, 63), need);
-  }
-}
-
 /* Random rows whose elements are neighbours are drawn four from a counter. */
 static void set_fills(lp_kernel *k) {
   bool rowless = k->sp.n == 1 && k->nrow == 1;
@@ -374,26 +362,29 @@ static void set_fills(lp_kernel *k) {
   }
 }
 
+/* Last to first: what each pass needs, what is kept for later passes, and the pass that makes it. */
 static bool set_buffers(lp_kernel *k) {
-  if (k->npass == 1 || k->inner > ROW_BUFFER_MAX) return true;
-  uint64_t *need = malloc(sizeof(uint64_t) * (size_t)k->n);
-  double *memo = malloc(sizeof(double) * (size_t)k->n);
+  uint64_t *need = calloc((size_t)k->n + 1, sizeof *need);
+  double *memo = malloc(sizeof(double) * (size_t)(k->n + 1));
   int64_t used = 0;
-  bool ok = need && memo;
-  for (int i = 0; ok && i < k->n; i++) {
+  if (!need || !memo) { free(need); free(memo); return false; }
+  for (int j = 0; j < k->n; j++) memo[j] = -1;
+  for (int i = k->n - 1; i >= 0; i--) {
     lp_ins *p = &k->ins[i];
-    if (p->phase || p->level != LP_ELEM || p->op == LP_LOAD || p->op == LP_STORE || p->op == LP_RED || p->op == LP_CONST || p->keep) continue;
-    need_passes(k, need);
-    for (int j = 0; j < k->n; j++) memo[j] = -1;
-    if (!(need[i] & (need[i] - 1)) || remake_cost(k, i, memo) < 5) continue;
-    int64_t bytes = k->inner * (rl_dtypes[p->dt].bytes == 8 ? 8 : 4);
-    if (used + bytes > ROW_BUFFERS_BYTES) continue;
-    used += bytes;
-    p->keep = true;
+    if (p->phase && p->op != LP_RED) continue;
+    if (p->op == LP_RED || p->op == LP_STORE) need[i] |= 1ull << p->pass;
+    if (!need[i]) continue;
+    bool element = p->level == LP_ELEM && p->op != LP_RED && p->op != LP_STORE;
+    if (element && (need[i] & (need[i] - 1)) && k->inner <= ROW_BUFFER_MAX && !p->keep && p->op != LP_LOAD && remake_cost(k, i, memo) >= 5) {
+      int64_t bytes = k->inner * (rl_dtypes[p->dt].bytes == 8 ? 8 : 4);
+      if (used + bytes <= ROW_BUFFERS_BYTES) { p->keep = true; used += bytes; }
+    }
+    if (p->keep) { p->pass = __builtin_ctzll(need[i]); need[i] = 1ull << p->pass; }
+    for (int a = 0; a < p->narg; a++) if (k->ins[p->arg[a]].level == LP_ELEM) need[p->arg[a]] |= need[i];
   }
   free(need);
   free(memo);
-  return ok;
+  return true;
 }
 
 /* ---- work ---- */

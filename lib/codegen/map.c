@@ -497,6 +497,28 @@ static bool externals(map *m) {
   return true;
 }
 
+/* Whether every element of the value is visited, each by one place of the loops that it uses. */
+static bool covers(const cg_space *sp, const cg_acc *a, const rl_type *t) {
+  int64_t next = 1, total = cg_numel(t);
+  if (a->off) return false;
+  for (int step = 0; step < sp->n && next < total; step++) {
+    int l = 0;
+    while (l < sp->n && !(has_loop(sp, l) && a->st[l] == next)) l++;
+    if (l == sp->n) return false;
+    next *= sp->size[l];
+  }
+  if (next != total) return false;
+  for (int l = 0; l < sp->n; l++) if (has_loop(sp, l) && a->st[l] >= total && total > 1) return false;
+  int64_t used = 1;
+  for (int l = 0; l < sp->n; l++) if (has_loop(sp, l) && a->st[l]) used *= sp->size[l];
+  return used == total;
+}
+
+static bool all_covered(map *m) {
+  for (int i = 0; i < m->g->n; i++) if (!covers(&m->g->sp, &m->g->acc[i], &m->c->node[m->g->node[i]].type)) return false;
+  return true;
+}
+
 /* Finds the group's space and accesses; false: the nodes do not fit together. */
 bool cg_map(cg *c, cg_group *g, bool final) {
   map m;
@@ -517,6 +539,7 @@ bool cg_map(cg *c, cg_group *g, bool final) {
     m.cut = false;
     if (!externals(&m)) return false;
     if (m.cut) continue;
+    if (!all_covered(&m)) return false;
     mark_rows(&m);
     for (int i = 0; i < g->n; i++) if (!node_phase(&m, i)) return false;
     if (!inplace_aligned(&m)) return false;

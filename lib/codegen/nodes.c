@@ -132,6 +132,7 @@ static rl_status copy_node(cg *c, rl_ref r) {
   n->aux = gn->aux;
   n->ref = r;
   if (n->kind != CG_SRC && n->kind != CG_VIEW && cg_numel(&n->type) == 0 && n->op != RL_G_PROJ && n->nout == 1) n->kind = CG_NONE;
+  if (n->kind == CG_RED && cg_numel(&c->node[n->in[0]].type) == 0) { n->kind = CG_PW; n->nin = 0; } /* nothing to combine: the initial value */
   cg_buf *b = &c->buf[n->buf];
   if (b->root < 0 && n->kind != CG_VIEW) {
     b->root = i;
@@ -424,18 +425,59 @@ static void mark_live(cg *c) {
   for (int i = 0; i < c->n; i++) if (c->node[i].op == RL_G_PROJ && !c->node[c->node[i].in[0]].absent) c->node[i].absent = false;
 }
 
+/* A value computed from nothing but numbers is one number at any size. */
+static bool same_everywhere(const cg *c, const cg_node *n) {
+  if (!n->nin) return false;
+  for (int k = 0; k < n->nin; k++) {
+    const cg_node *p = &c->node[cg_root(c, n->in[k])];
+    if (p->op != RL_G_NUMBER && p->op != RL_G_CONST && !(p->uniform && !is_op(p->op, "iota"))) return false;
+  }
+  return true;
+}
+
 static void mark_uniform(cg *c) {
   for (int i = 0; i < c->n; i++) {
     cg_node *n = &c->node[i];
     if (n->kind != CG_PW || is_output_buf(c, n->buf) || is_random_pw(n->op)) continue;
     if (is_op(n->op, "gather") || is_op(n->op, "index_select")) continue;
-    if (cg_numel(&n->type) != 1 && !is_op(n->op, "full") && !is_op(n->op, "iota")) continue; /* free at any size */
-    bool ok = true;
+    bool ok = cg_numel(&n->type) == 1 || is_op(n->op, "full") || is_op(n->op, "iota") || same_everywhere(c, n);
     for (int k = 0; k < n->nin; k++) {
       const cg_node *p = &c->node[cg_root(c, n->in[k])];
       ok = ok && (p->uniform || (p->kind == CG_SRC && !(p->op == RL_G_INPUT && is_target(c, p->buf))));
     }
     n->uniform = ok;
+  }
+}
+
+/* ---- sums with zero ---- */
+
+static bool is_zero(const cg *c, int i) {
+  for (int depth = 0; depth < 8; depth++) {
+    const cg_node *n = &c->node[cg_root(c, i)];
+    if (n->op == RL_G_CONST) return n->type.dtype == RL_I64 ? n->at->v[0].i == 0 : n->at->v[0].f == 0;
+    if (is_op(n->op, "full")) return n->at->v[0].f == 0;
+    if (!n->uniform || n->nin != 1 || (n->op != RL_G_CAST && !is_op(n->op, "cast"))) return false;
+    i = n->in[0];
+  }
+  return false;
+}
+
+/* x + 0, as gradients added to a cleared buffer are, shows x itself. */
+static void drop_zero_add(cg *c, int i) {
+  cg_node *n = &c->node[i];
+  if (!is_op(n->op, "add") || n->uniform || n->kind != CG_PW || is_output_buf(c, n->buf)) return;
+  int x = is_zero(c, n->in[1]) ? n->in[0] : is_zero(c, n->in[0]) ? n->in[1] : -1;
+  if (x < 0) return;
+  const cg_node *v = &c->node[x], *r = &c->node[cg_root(c, x)];
+  if (r->kind == CG_SRC || r->uniform || !cg_dense(&v->geom) || v->type.dtype != n->type.dtype || cg_numel(&v->type) != cg_numel(&n->type)) return;
+  int old = n->buf;
+  int64_t off = v->geom.offset;
+  n->kind = CG_VIEW;
+  for (int k = 0; k < c->n; k++) {
+    cg_node *m = &c->node[k];
+    if (m->buf != old || m->kind != CG_VIEW) continue;
+    m->buf = m->pbuf = v->buf;
+    m->geom.offset += off;
   }
 }
 
@@ -553,6 +595,7 @@ rl_status cg_nodes(cg *c) {
   RL_TRY(lower_windows(c));
   for (int i = 0; i < g->nupdates; i++) RL_TRY(lower_update(c, &g->updates[i]));
   mark_uniform(c);
+  for (int i = 0; i < c->n; i++) if (!c->node[i].absent) drop_zero_add(c, i);
   RL_TRY(calls_read_memory(c));
   int n = c->n;
   for (int i = 0; i < n; i++) if (c->node[i].kind == CG_JOIN && !c->node[i].absent) RL_TRY(alias_join(c, i));
