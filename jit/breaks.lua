@@ -21,6 +21,8 @@ M.reasons = {
    ['escape'] = {'%s leaves the compiled function and cannot be rebuilt', 'return a tensor, number or table instead'},
    ['grad-escapes'] = {'a tensor with gradient history leaves the compiled function (%s)',
       'call backward inside of the compiled function, or detach the tensor'},
+   ['backward-outside'] = {'random ops whose backward is not inside of the compiled function (forward of %s)',
+      'compile the whole step, or call evaluate() first: a backward outside would draw other random numbers'},
    ['history'] = {'an input carries gradient history made outside (%s)', 'detach it, or compile the code that made it too'},
    ['table-key'] = {'a table key is not known (%s)', 'use strings or numbers as keys'},
    ['metatable'] = {'%s of a table that capture cannot evaluate', 'use a plain table'},

@@ -289,7 +289,10 @@ end
 
 function Context:rawget(t, key)
    local v = t.f[key]
-   if v then return v end
+   if v then
+      if t.unread then t.unread[key] = nil end
+      return v
+   end
    if not t.real then return NIL end
    if isTape(t) then return NIL end
    self:needTable(t)
@@ -308,7 +311,10 @@ function Context:rawset(t, key, v)
          if #t.order == 0 then self.touched[#self.touched + 1] = t end
          t.d[key] = true
          t.order[#t.order + 1] = key
-         if rawget(t.real, key) == nil then t.added = true end
+      end
+      if isTape(t) and not (v.k == 'const' and v.v == nil) then
+         t.unread = t.unread or {}
+         t.unread[key] = self:where()
       end
    else
       if not t.d[key] then

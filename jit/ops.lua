@@ -2,7 +2,7 @@
 -- Numbers loaded from the program stay expressions; numbers that the graph computes become tensor ops.
 
 local value = require 'relume.jit.value'
-local const, NIL, TRUE, FALSE, isNumber, luatype = value.const, value.NIL, value.TRUE, value.FALSE, value.isNumber, value.luatype
+local const, NIL, isNumber, luatype = value.const, value.NIL, value.isNumber, value.luatype
 local okC, C = pcall(require, 'relume.core')
 
 local M = {}
@@ -16,8 +16,6 @@ local compare = {
 }
 M.compute, M.compare = compute, compare
 local graphOps = {add = 'add', sub = 'sub', mul = 'mul', div = 'div', pow = 'pow'}
-
-local function bool(b) return b and TRUE or FALSE end
 
 -- Metamethods --------------------------------------------------------------------------------------------------------------------
 
@@ -246,6 +244,20 @@ local function method(ctx, obj, key)
    return NIL
 end
 
+-- A package that loads its fields at first use: eager would load it now, and a loaded field is a plain one.
+local function autoload(ctx, t, key)
+   if ctx.graph or not t.real or t.order[1] or key.k ~= 'const' or type(key.v) ~= 'string' then return end
+   if not ctx.packages then
+      ctx.packages = {}
+      for _, package in pairs(package.loaded) do ctx.packages[package] = true end
+   end
+   if not ctx.packages[t.real] then return end
+   local ok = pcall(function() return t.real[key.v] end)
+   if not ok or rawget(t.real, key.v) == nil then return end
+   t.f[key.v] = nil
+   return ctx:rawget(t, key.v)
+end
+
 --- t[key]
 function M.index(ctx, t, key)
    local k = t.k
@@ -257,6 +269,8 @@ function M.index(ctx, t, key)
       if not mt then return raw end
       local h = ctx:rawget(mt, '__index')
       if ctx:isNil(h) then return raw end
+      local loaded = h.k == 'func' and autoload(ctx, t, key)
+      if loaded then return loaded end
       ctx:need(raw)
       if h.k == 'func' then return ctx:call(h, {t, key, n = 2})[1] or NIL end
       return M.index(ctx, h, key)

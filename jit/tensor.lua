@@ -6,7 +6,7 @@ local Context = require 'relume.jit.context'
 local okC, C = pcall(require, 'relume.core')
 
 local M = {}
-local const, NIL, TRUE, FALSE = value.const, value.NIL, value.TRUE, value.FALSE
+local const, TRUE, FALSE = value.const, value.TRUE, value.FALSE
 
 -- Recording --------------------------------------------------------------------------------------------------------------------
 
