@@ -1,4 +1,5 @@
 -- Random programs of views, writes and fresh tensors: every pass keeps what eager does.
+local C = require 'relume.core'
 local graph = require 'support.graph'
 
 local function generator(seed)
@@ -24,6 +25,21 @@ local views = {
    function(t) return t:dim() == 2 and t:t() or t end,
    function(t) return t:isContiguous() and t:view(t:nElement()) or t end,
    function(t, rnd) return t:unfold(rnd(t:dim()), 1, 1) end,
+   function(t, rnd)
+      if t:dim() < 2 then return t end
+      return t:transpose(rnd(t:dim()), rnd(t:dim()))
+   end,
+   function(t, rnd)
+      local d = rnd(t:dim())
+      return C.op.slice(t, d - 1, 0, math.ceil(t:size(d) / 2), 2)
+   end,
+   function(t, rnd) -- any window of the same storage from t's first element on
+      local room = t:nElement() > 0 and t:isContiguous() and t:nElement() or 1
+      local step = rnd(3)
+      return C.op.as_strided(t, { math.ceil(room / step) }, { step }, t:storageOffset() - 1)
+   end,
+   function(t) return t.new():set(t) end,
+   function(t) return t:isContiguous() and t.new():set(t):resize(t:nElement()) or t end,
 }
 
 -- A tensor of the pool with t's sizes, or t itself.
@@ -47,7 +63,13 @@ local writes = {
 }
 
 local function fresh(t, rnd, pool)
-   local kind = rnd(4)
+   local kind = rnd(10)
+   if kind == 5 then return t:sum(rnd(t:dim())) end
+   if kind == 6 then return t:float():double() end
+   if kind == 7 then return torch.gt(t, 0):double() end
+   if kind == 8 then return torch.mul(C.op.expand(C.op.unsqueeze(t, 0), { 2, unpack(t:size():totable()) }), 2) end
+   if kind == 9 then return C.op.softmax(t, rnd(t:dim()) - 1) end
+   if kind == 10 then return C.op.cat({ t, t }, rnd(t:dim()) - 1) end
    if kind == 1 then return t:clone() end
    if kind == 2 then return torch.add(t, peer(pool, t, rnd)) end
    if kind == 3 then return t.new(t:size()):fill(2) end
@@ -85,6 +107,8 @@ local function inputs(seed)
          function() return { a:narrow(1, 1, 12):view(3, 4), a:narrow(1, 13, 12):view(3, 4):t() } end,
          function() return { a:view(4, 6):narrow(2, 2, 3), a:view(4, 6):select(2, 6) } end,
          function() return { a:narrow(1, 1, 10), a:narrow(1, 6, 10), torch.DoubleTensor(3, 3):fill(0.5) } end,
+         function() return { a:view(2, 3, 4):transpose(1, 3) } end,
+         function() return { a:view(2, 3, 4):select(2, 2):t(), a:view(2, 3, 4):select(2, 3) } end,
       }
       return pick(sets, rnd)()
    end

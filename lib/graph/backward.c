@@ -111,12 +111,15 @@ static bool bw_outputs(bw *b) {
   const rl_graph *o = b->old;
   rl_ref *out = graph_ref_array(o->noutputs, -1);
   bool ok = out != NULL;
-  for (int32_t i = 0; ok && i < o->noutputs; i++) ok = (out[i] = rl_graph_ref(b->g, b->v[o->outputs[i]])) >= 0;
+  for (int32_t i = 0; ok && i < o->noutputs; i++) {
+    rl_ref first = o->storage_node[o->nodes[o->outputs[i]].storage];
+    ok = (out[i] = rl_graph_ref(b->g, b->v[o->outputs[i]])) >= 0 && (b->map[first] = rl_graph_ref(b->g, b->v[first])) >= 0;
+  }
   for (int32_t i = 0; ok && i < o->nupdates; i++) {
     rl_update u = { rl_graph_ref(b->g, b->v[o->updates[i].input]), rl_graph_ref(b->g, b->v[o->updates[i].value]) };
     ok = u.input >= 0 && u.value >= 0 && GRAPH_PUSH(b->g->updates, b->g->nupdates, b->g->capupdates, u);
   }
-  ok = ok && graph_set_outputs(b->g, o, out, b->sid);
+  ok = ok && graph_set_outputs(b->g, o, out, b->sid, b->map);
   free(out);
   return ok;
 }

@@ -164,49 +164,40 @@ rl_graph *graph_prune(const rl_graph *old) {
   return g;
 }
 
-/* Copy of the storage that `r` is a window of, as far as outputs of the same old storage reach, and the window on the copy. */
-static rl_ref outputs_unshare(rl_graph *g, const rl_graph *old, rl_ref *value, int32_t i) {
+/* Whether output i has to move to memory of its own: it lies in an input's, in that of another old storage's outputs, apart from those it
+ * shared memory with, or in another layout. */
+static bool outputs_misplaced(const rl_graph *g, const rl_graph *old, const rl_ref *value, int32_t i, const int32_t *sid) {
   int32_t s = old->nodes[old->outputs[i]].storage, t = g->nodes[value[i]].storage;
-  int64_t lo = INT64_MAX, hi = -1;
-  int group = 0;
+  rl_geom og = *graph_node_geom(old, old->outputs[i]), ng = *graph_node_geom(g, value[i]);
+  int lead = g->nodes[g->storage_node[t]].op;
+  bool alone = true;
+  if (graph_input_of_storage(g, t) >= 0 || (lead == RL_G_TENSOR && sid[s] != t)) return true;
   for (int32_t j = 0; j < old->noutputs; j++) {
-    if (old->nodes[old->outputs[j]].storage != s || g->nodes[value[j]].storage != t) continue;
-    const rl_geom *ge = graph_node_geom(g, value[j]);
-    group++;
-    lo = RL_MIN(lo, ge->offset);
-    hi = RL_MAX(hi, graph_geom_last(ge));
+    bool same = old->nodes[old->outputs[j]].storage == s, shares = g->nodes[value[j]].storage == t;
+    if (same != shares && (same || j < i)) return true;
+    if (same && old->outputs[j] != old->outputs[i]) alone = false;
   }
-  const rl_geom *og = graph_node_geom(old, old->outputs[i]);
-  if (group == 1 && graph_geom_dense(og)) return graph_emit_copy(g, value[i]);
-  rl_geom flat = { .ndim = 1, .offset = lo, .size = { hi - lo + 1 }, .stride = { 1 } };
-  rl_ref copy = graph_emit_copy(g, graph_emit_window(g, value[i], &flat));
-  for (int32_t j = 0; copy >= 0 && j < old->noutputs; j++) {
-    if (old->nodes[old->outputs[j]].storage != s || g->nodes[value[j]].storage != t) continue;
-    rl_geom w = *graph_node_geom(g, value[j]);
-    w.offset -= lo;
-    value[j] = graph_emit_window(g, copy, &w);
-  }
-  return copy < 0 ? -1 : value[i];
+  if (alone) ng.offset = og.offset;
+  return !graph_geom_same(&og, &ng);
 }
 
-static bool outputs_shared_wrongly(const rl_graph *g, const rl_graph *old, const rl_ref *value, int32_t i, const int32_t *sid) {
-  int32_t s = old->nodes[old->outputs[i]].storage, t = g->nodes[value[i]].storage;
-  if (graph_input_of_storage(old, s) >= 0) return t != sid[s]; /* a view of the input: nothing to do when it still is one */
-  if (graph_input_of_storage(g, t) >= 0) return true;
-  if (graph_geom_dense(graph_node_geom(old, old->outputs[i])) && !graph_geom_dense(graph_node_geom(g, value[i]))) return true;
-  int root = value[i];
-  while (graph_is_view(g->nodes[root].op)) root = rl_node_in(g, root, 0);
-  if (g->nodes[root].op == RL_G_TENSOR && sid[s] != t) return true;
-  for (int32_t j = 0; j < i; j++)
-    if (g->nodes[value[j]].storage == t && old->nodes[old->outputs[j]].storage != s) return true;
-  return false;
+/* Moves all outputs on old storage s to a copy of what became of that storage, each with its old geometry. */
+static bool outputs_move(rl_graph *g, const rl_graph *old, rl_ref *value, int32_t s, const rl_ref *map) {
+  rl_ref copy = graph_emit_copy(g, map[old->storage_node[s]]);
+  for (int32_t j = 0; j < old->noutputs; j++) {
+    if (old->nodes[old->outputs[j]].storage != s) continue;
+    rl_geom w = *graph_node_geom(old, old->outputs[j]);
+    if ((value[j] = graph_emit_window(g, copy, &w)) < 0) return false;
+  }
+  return true;
 }
 
-bool graph_set_outputs(rl_graph *g, const rl_graph *old, rl_ref *value, const int32_t *sid) {
+bool graph_set_outputs(rl_graph *g, const rl_graph *old, rl_ref *value, const int32_t *sid, const rl_ref *map) {
   for (int32_t i = 0; i < old->noutputs; i++) {
     if (value[i] < 0) return false;
-    if (outputs_shared_wrongly(g, old, value, i, sid)) value[i] = outputs_unshare(g, old, value, i);
-    if (value[i] < 0) return false;
+    int32_t s = old->nodes[old->outputs[i]].storage;
+    bool view = graph_input_of_storage(old, s) >= 0; /* of an input: it stays one */
+    if (!view && outputs_misplaced(g, old, value, i, sid) && !outputs_move(g, old, value, s, map)) return false;
   }
   for (int32_t i = 0; i < old->noutputs; i++) if (!GRAPH_PUSH(g->outputs, g->noutputs, g->capoutputs, value[i])) return false;
   return true;

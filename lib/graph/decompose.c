@@ -28,7 +28,7 @@ static rl_graph *dec_finish(dec *d, bool ok) {
     rl_update u = { d->map[o->updates[i].input], d->map[o->updates[i].value] };
     ok = GRAPH_PUSH(d->g->updates, d->g->nupdates, d->g->capupdates, u);
   }
-  ok = ok && graph_set_outputs(d->g, o, out, d->sid);
+  ok = ok && graph_set_outputs(d->g, o, out, d->sid, d->map);
   free(out);
   free(d->map);
   free(d->sid);

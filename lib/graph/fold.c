@@ -2,6 +2,7 @@
  *
  * Every node is rebuilt on its folded inputs and then either replaced by something known or entered in the table of values.
  *  1. Elementwise ops on constants are computed by the eager kernels, so both give the same bits.
+ *     So are reductions of constants.
  *  2. x+0, x-0, x*1, x/1, x^1, --x, where(constant) and x^2 = x*x. x+0 may lose the sign of a zero. x*0 is 0 for integers only: NaN and
  *     infinity must survive in floats.
  *  3. cast of cast is one cast when the middle dtype holds every value of the first exactly; any other cast rounds on purpose and stays.
@@ -206,6 +207,7 @@ static rl_ref fold_other(fold *f, rl_ref r, rl_ref *in) {
   if (n->op == RL_OP_FULL) return fold_full(f, r);
   if (n->op == RL_G_SCATTER_WINDOW) return fold_scatter(f, in, a);
   if (n->op == RL_OP_CAT) return fold_cat(f, r, in);
+  if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_RED) return fold_reduction(f, r, in[0]);
   if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_EW) return fold_elementwise(f, r, in);
   return FOLD_KEEP;
 }
@@ -246,7 +248,7 @@ static bool fold_ends(fold *f) {
     if (u.input == u.value) continue; /* the window keeps its content */
     ok = GRAPH_PUSH(f->g->updates, f->g->nupdates, f->g->capupdates, u);
   }
-  ok = ok && graph_set_outputs(f->g, o, out, f->sid);
+  ok = ok && graph_set_outputs(f->g, o, out, f->sid, f->map);
   f->g->functional = o->functional;
   f->g->primitive = o->primitive;
   f->g->rng_total = o->rng_total;

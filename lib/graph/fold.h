@@ -35,6 +35,7 @@ rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a);
 rl_ref fold_window(fold *f, rl_ref x, const rl_geom *ge); /* ge absolute in x's storage */
 rl_ref fold_reshape(fold *f, rl_ref x, const rl_attrs *a);
 rl_ref fold_full(fold *f, rl_ref r);
+rl_ref fold_reduction(fold *f, rl_ref r, rl_ref x);
 rl_ref fold_scatter(fold *f, const rl_ref *in, const rl_attrs *a);
 rl_ref fold_cat(fold *f, rl_ref r, rl_ref *in);
 rl_ref fold_elementwise(fold *f, rl_ref r, const rl_ref *in);

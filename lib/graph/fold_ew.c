@@ -74,6 +74,39 @@ static rl_ref fold_constant(fold *f, rl_ref r, const rl_ref *in) {
   return fold_broadcast(f, fold_const(f, (rl_dtype)t.dtype, RL_CPU, v, i), &t);
 }
 
+/* A reduction of one constant over n elements, by the eager kernel; n is limited, so that folding stays quick. */
+static bool reduce_constant(const rl_graph *g, int op, rl_ref c, int64_t n, double *v, int64_t *i) {
+  rl_tensor *x = real_number(g, c), *wide = NULL, *out = NULL;
+  rl_attrs a;
+  memset(&a, 0, sizeof a);
+  a.nlist[0] = 1;
+  a.list[0][0] = n;
+  bool ok = x && rl_call(RL_OP_EXPAND, &x, 1, &a, &wide) == RL_OK;
+  a.list[0][0] = 0;
+  ok = ok && rl_call((rl_op)op, &wide, 1, &a, &out) == RL_OK && read_number(out, v, i);
+  if (out) rl_tensor_release(out);
+  if (wide) rl_tensor_release(wide);
+  if (x) rl_tensor_release(x);
+  return ok;
+}
+
+/* sum, amax ... of a constant: a constant. */
+rl_ref fold_reduction(fold *f, rl_ref r, rl_ref x) {
+  rl_ref c = constant_of(f->g, x);
+  rl_type t = *rl_node_type(f->old, r);
+  int64_t n = graph_numel(rl_node_type(f->g, x)), m = graph_numel(&t), i = 0;
+  double v = 0;
+  if (c < 0 || n == 0 || m == 0 || n / m > 1 << 20 || t.device != RL_CPU || rl_node_type(f->g, c)->weak) return FOLD_KEEP;
+  struct rl_graph *rec = rl_self.graph;
+  bool grad = rl_self.grad_disabled;
+  rl_self.graph = NULL;
+  rl_self.grad_disabled = true;
+  bool ok = reduce_constant(f->g, f->old->nodes[r].op, c, n / m, &v, &i);
+  rl_self.graph = rec;
+  rl_self.grad_disabled = grad;
+  return ok ? fold_broadcast(f, fold_const(f, (rl_dtype)t.dtype, RL_CPU, v, i), &t) : FOLD_KEEP;
+}
+
 /* full: its value broadcast, when the dtype holds it as it is. */
 rl_ref fold_full(fold *f, rl_ref r) {
   const rl_attrs *a = graph_node_attrs(f->old, r);

@@ -420,18 +420,28 @@ static bool fz_update_var(fz *f, fz_var *v) {
   return true;
 }
 
-static rl_ref fz_output(fz *f, rl_ref r) {
-  int32_t s = f->old->nodes[r].storage;
-  if (!f->written[s] || graph_input_of_storage(f->old, s) >= 0 || f->var[r] < 0 || !graph_numel(rl_node_type(f->old, r))) return f->map[r];
-  fz_var *v = &f->v[f->var[r]];
-  const rl_geom *c = &f->coord[r];
+/* Whole content of a fresh variable, dense; map[] of the storage's first node becomes it, so that outputs can be laid out as they were. */
+static rl_ref fz_content(fz *f, fz_var *v) {
   if (v->np > 1) {
     rl_ref all = fz_concat(f, v, 0, v->np - 1);
     if (all < 0) return -1;
     fz_replace(v, 0, v->np - 1, all);
   }
-  if (fz_whole(c, &v->p[0]) && fz_shape_is(f->g, v->p[0].ref, c)) return v->p[0].ref;
   v->p[0].ref = graph_emit_dense(f->g, v->p[0].ref);
+  if (v->p[0].ref < 0) return -1;
+  rl_geom ge;
+  rl_ref first = f->old->storage_node[v->storage];
+  graph_dense(rl_node_type(f->old, first)->ndim, rl_node_type(f->old, first)->size, &ge);
+  return f->map[first] = fz_window(f, v->p[0].ref, ge);
+}
+
+static rl_ref fz_output(fz *f, rl_ref r) {
+  int32_t s = f->old->nodes[r].storage;
+  if (!f->written[s] || graph_input_of_storage(f->old, s) >= 0 || f->var[r] < 0 || !graph_numel(rl_node_type(f->old, r))) return f->map[r];
+  fz_var *v = &f->v[f->var[r]];
+  const rl_geom *c = &f->coord[r];
+  if (fz_content(f, v) < 0) return -1;
+  if (fz_whole(c, &v->p[0]) && fz_shape_is(f->g, v->p[0].ref, c)) return v->p[0].ref;
   return fz_window(f, v->p[0].ref, *c);
 }
 
@@ -440,7 +450,7 @@ static bool fz_ends(fz *f) {
   bool ok = out != NULL;
   for (int32_t i = 0; ok && i < f->nv; i++) if (f->v[i].input >= 0) ok = fz_update_var(f, &f->v[i]);
   for (int32_t i = 0; ok && i < f->old->noutputs; i++) ok = (out[i] = fz_output(f, f->old->outputs[i])) >= 0;
-  ok = ok && graph_set_outputs(f->g, f->old, out, f->sid);
+  ok = ok && graph_set_outputs(f->g, f->old, out, f->sid, f->map);
   free(out);
   f->g->functional = true;
   f->g->rng_total = f->old->rng_total;

@@ -67,7 +67,8 @@ rl_ref graph_emit_broadcast(rl_graph *g, rl_ref x, const rl_geom *ge); /* expand
 bool graph_copy_node(rl_graph *g, const rl_graph *old, rl_ref r, rl_ref *map, int32_t *sid);
 /* Graph without the nodes that nothing needs; inputs, numbers and counters stay. NULL: out of memory. */
 rl_graph *graph_prune(const rl_graph *g);
-/* Sets outputs so that they share storage exactly as `old`'s do: not with an input, nor with each other, unless old's did. */
-bool graph_set_outputs(rl_graph *g, const rl_graph *old, rl_ref *value, const int32_t *sid);
+/* Sets outputs so that they share storage exactly as `old`'s do, with the same geometry: not with an input, nor with each other, unless old's
+ * did. map[] has the value of the first node of every storage that an output lies on. */
+bool graph_set_outputs(rl_graph *g, const rl_graph *old, rl_ref *value, const int32_t *sid, const rl_ref *map);
 rl_ref *graph_ref_array(int32_t n, rl_ref fill); /* malloc'ed */
 #endif
