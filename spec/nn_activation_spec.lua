@@ -152,6 +152,7 @@ describe('dropout', function()
       assert.is_true(math.abs(zeros - 0.3) < 0.02)
       assert.near(y:max(), 1 / 0.7, 1e-6)
       assert.near(m:backward(x, x), y, 1e-12)
+      assert.near(m:backward(x:clone(), x), y, 1e-12)
    end)
 
    it('passes everything on in evaluate mode', function()

@@ -6,6 +6,7 @@ local BatchNormalization = torch.class('nn.BatchNormalization', 'nn.Module')
 
 BatchNormalization.__version = 2
 BatchNormalization.nDim = 2
+BatchNormalization.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
 
 --- nOutput features; eps (1e-5) is added to the variance; momentum (0.1) of the running statistics, which evaluate mode uses:
 -- running = (1 - momentum) running + momentum batch (unbiased variance); affine (true): learnt weight and bias.

@@ -4,6 +4,7 @@ local dropout = require('relume.core').op.dropout
 local Dropout = torch.class('nn.Dropout', 'nn.Module')
 
 Dropout.__version = 2
+Dropout.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
 
 --- p (0.5): probability of a zero. v1: training does not scale, evaluation does. inplace: the input may be overwritten (memory is
 -- planned by the compiler; eager ignores it). stochasticInference: drops in evaluate mode too.

@@ -2,6 +2,8 @@
 
 local SpatialDropout = torch.class('nn.SpatialDropout', 'nn.Module')
 
+SpatialDropout.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
+
 --- p (0.5): probability that a plane is dropped. stochasticInference: drops in evaluate mode too.
 function SpatialDropout:__init(p, stochasticInference)
    nn.Module.__init(self)

@@ -2,6 +2,8 @@
 
 local VolumetricDropout = torch.class('nn.VolumetricDropout', 'nn.Module')
 
+VolumetricDropout.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
+
 --- p (0.5): probability that a plane is dropped. stochasticInference: drops in evaluate mode too.
 function VolumetricDropout:__init(p, stochasticInference)
    nn.Module.__init(self)

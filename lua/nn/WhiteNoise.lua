@@ -2,6 +2,8 @@
 
 local WhiteNoise = torch.class('nn.WhiteNoise', 'nn.Module')
 
+WhiteNoise.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
+
 --- mean (0) and standard deviation std (0.1).
 function WhiteNoise:__init(mean, std)
    nn.Module.__init(self)

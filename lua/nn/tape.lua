@@ -137,10 +137,11 @@ local function same(a, b)
    return true
 end
 
--- The record of input's forward; made now when the last forward was of something else.
+-- The record of input's forward; made now when the last forward was of something else. Modules that draw or gather statistics in
+-- forward (`lastForward`) stay with what they drew, as the original does.
 local function recordOf(self, input)
    local r = records[self]
-   if r and same(r.source, input) then return r end
+   if r and (self.lastForward or same(r.source, input)) then return r end
    return record(self, input)
 end
 

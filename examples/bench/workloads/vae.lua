@@ -18,14 +18,15 @@ return function()
    local function forward()
       local mu, lv = unpack(encoder:forward(x))
       local noise, deviation = torch.randn(128, 20), torch.exp(lv * 0.5)
-      local r = decoder:forward(mu + torch.cmul(noise, deviation))
+      local z = mu + torch.cmul(noise, deviation)
+      local r = decoder:forward(z)
       local kl = (torch.pow(mu, 2) + torch.exp(lv) - lv - 1):sum() * 0.5
-      return crossEntropy(r, x) + kl, r, mu, lv, noise, deviation
+      return crossEntropy(r, x) + kl, r, mu, lv, noise, deviation, z
    end
    local function feval()
       grads:zero()
-      local loss, r, mu, lv, noise, deviation = forward()
-      local dz = decoder:backward(mu + torch.cmul(noise, deviation), torch.sigmoid(r) - x)
+      local loss, r, mu, lv, noise, deviation, z = forward()
+      local dz = decoder:backward(z, torch.sigmoid(r) - x)
       local dlv = torch.cmul(torch.cmul(dz, noise), deviation) * 0.5 + (torch.exp(lv) - 1) * 0.5
       encoder:backward(x, { dz + mu, dlv })
       return loss, grads
