@@ -31,7 +31,7 @@ describe('ops.def', function()
             if family and family.dynamic then return end -- sizes depend on the data: a graph cannot hold it
 
             it('runs compiled', function()
-               local complaints, cases = {}, ops.cases(row)
+               local complaints, cases = {}, ops.cover(ops.cases(row))
                for i, results in ipairs(ops.compiled(cases)) do ops.compare(cases[i], results, complaints) end
                judge(complaints)
             end)

@@ -109,6 +109,11 @@ local function newCase(row, dtype, kind, arrays, attrs, ref)
       end
    end
    case.named = byName(row, attrs)
+   case.variant = 'sizes ' .. #arrays
+   for _, a in ipairs(arrays) do case.variant = case.variant .. (a and ' ' .. table.concat(a.size, 'x') or ' absent') end
+   for name, value in pairs(case.named) do
+      case.variant = ('%s %s=%s'):format(case.variant, name, type(value) == 'table' and table.concat(value, ',') or tostring(value))
+   end
    case.info = { int = kinds[dtype].int, dtype = dtype }
    case.arrays, case.ref = own, ref
    case.label = ('%s %s'):format(dtype, kind)
@@ -237,6 +242,24 @@ function ops.call(case, inputs)
    end
    for i = 1, #case.row.attrs do args[n + i] = case.attrs[i] end
    return C.op[case.row.name](unpack(args, 1, n + #case.row.attrs))
+end
+
+--- Some of a row's cases that between them have every dtype, every layout and every list of attributes: what a graph of its own is built for
+-- (each costs a run of the C compiler).
+function ops.cover(cases)
+   local seen, list = {}, {}
+   ops.seed(#cases + 5)
+   local order = {}
+   for i in ipairs(cases) do order[i] = { ops.uniform(), i } end
+   table.sort(order, function(a, b) return a[1] < b[1] end)
+   for _, item in ipairs(order) do
+      local case, new = cases[item[2]], false
+      for _, key in ipairs { 'dtype ' .. case.dtype, 'layout ' .. case.layout, case.variant } do
+         new, seen[key] = new or not seen[key], true
+      end
+      if new then list[#list + 1] = case end
+   end
+   return list
 end
 
 --- Runs a case eagerly.
