@@ -135,16 +135,16 @@ static int form_reduce(lua_State *L) {
   return finish(L, f.op, in, 1, &a, x == 2 ? 1 : 0);
 }
 
-/* f(x): boolean, for all and any. */
+/* f(x): boolean, for all and any. A boolean decides control flow, so a fake breaks the graph. */
 static int form_test(lua_State *L) {
   form f = this_form(L);
   rl_tensor *in[1] = {bind_tensor(L, 1)};
   rl_attrs a;
   double v;
+  bind_values(L, in[0], rl_ops[f.op].name);
   rl_attrs_default(f.op, &a);
   a.nlist[0] = 0;
   rl_tensor *t = bind_op(L, f.op, in, 1, &a);
-  if (rl_is_fake(t)) { t->flags |= RL_T_NUMBER; return bind_push_tensor(L, t); }
   rl_status s = rl_tensor_item(t, &v);
   rl_tensor_release(t);
   if (s != RL_OK) return bind_raise(L, s);

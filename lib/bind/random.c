@@ -14,8 +14,6 @@ static int with_generator(lua_State *L, lua_CFunction f) {
   rl_generator *g = bind_togen(L, 1), *was = rl_self.gen;
   if (!g) return f(L);
   int top = lua_gettop(L);
-  lua_pushvalue(L, 1); /* keeps the generator alive below the call */
-  lua_replace(L, 1);
   lua_pushcfunction(L, f);
   for (int i = 2; i <= top; i++) lua_pushvalue(L, i);
   rl_generator_default();

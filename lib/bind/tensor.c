@@ -50,7 +50,10 @@ static int new_from_table(lua_State *L, rl_dtype dt, int i) {
     table_fill(L, 0, &c);
     lua_pop(L, 1);
   }
-  return g ? bind_push_tensor(L, rl_graph_constant(g, t)) : 1;
+  if (!g) return 1;
+  rl_tensor *held = rl_graph_constant(g, t); /* held by the graph; the program may write to its copy */
+  bind_push_tensor(L, held);
+  return bind_push_tensor(L, bind_clone(L, held));
 }
 
 /* Geometry from (offset, sizes, strides) at i: LongStorages, or size/stride pairs. */
