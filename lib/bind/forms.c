@@ -103,6 +103,18 @@ static int form_compare(lua_State *L) {
   return 1;
 }
 
+/* f(x), x:f(): a new Byte tensor; f(res, x). */
+static int form_predicate(lua_State *L) {
+  form f = this_form(L);
+  int x = lua_gettop(L) >= 2 ? 2 : 1;
+  rl_tensor *in[1] = {bind_tensor(L, x)};
+  if (x == 1) return bind_push_tensor(L, bind_op(L, f.op, in, 1, NULL));
+  rl_tensor *res = bind_tensor(L, 1);
+  bind_into(L, f.op, in, 1, NULL, &res);
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 /* x + by for indices, in place. */
 void bind_shift(lua_State *L, rl_tensor *x, int by) {
   rl_number n;

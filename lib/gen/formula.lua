@@ -446,7 +446,8 @@ local function compileGrad(row)
    end
    f:p('(void)y; (void)dy; (void)need; (void)dx;')
    row.gradName = 'rl_grad_' .. row.name
-   return finish(f, ('rl_status %s(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *y, rl_tensor *const *dy, uint32_t need, rl_tensor **dx)'):format(row.gradName))
+   return finish(f, ('rl_status %s(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *y, '):format(row.gradName) ..
+      'rl_tensor *const *dy, uint32_t need, rl_tensor **dx)')
 end
 
 local function protected(row, what, fn)

@@ -154,7 +154,8 @@ local function wrapper(p, row)
    p('}')
 end
 
-local helperTypes = { tensor = 'rl_tensor *', meta = 'const rl_tensor *', ints = 'rl_ints ', int = 'int64_t ', num = 'double ', bool = 'bool ', dtype = 'rl_dtype ',
+local helperTypes = { tensor = 'rl_tensor *', meta = 'const rl_tensor *', ints = 'rl_ints ', int = 'int64_t ', num = 'double ',
+   bool = 'bool ', dtype = 'rl_dtype ',
    tensors = 'rl_tensor *const *' }
 
 local function helperProto(p, h)
