@@ -1,4 +1,5 @@
 -- Classes: torch.class, parents, operators, typename and its kin, types of the core.
+-- luacheck: globals relumespec
 local function raises(pattern, f)
    local ok, err = pcall(f)
    assert.is_false(ok)

@@ -1,4 +1,5 @@
 -- Serialization: files of the original, round trips in both forms, sharing, functions, files that lie.
+-- luacheck: globals relumespec
 local data = os.getenv('RELUME_T7') or 'spec/data/t7'
 local forms = {binary = '.t7', ascii = '.ascii.t7'}
 

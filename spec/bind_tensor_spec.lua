@@ -243,9 +243,10 @@ describe('storages', function()
       f:close()
       local s = torch.ByteStorage(name)
       assert.same({97, 98, 99, 100}, s:totable())
-      local shared = torch.ByteStorage(name, true)
-      shared[1] = 65
-      shared = nil
+      do
+         local shared = torch.ByteStorage(name, true)
+         shared[1] = 65
+      end
       collectgarbage()
       collectgarbage()
       local g = io.open(name, 'rb')

@@ -1,4 +1,5 @@
 -- Tools around tensors: Timer, CmdLine, paths, sys, xlua, Tester, memory.
+-- luacheck: globals print
 local C = require 'relume.core'
 local paths, sys, xlua = require 'paths', require 'sys', require 'xlua'
 

@@ -240,7 +240,8 @@ static int m_unfold(lua_State *L) {
   rl_attrs a;
   int d = bind_dim(L, 2, t);
   int64_t size = bind_int(L, 3), step = bind_int(L, 4);
-  if (size < 1 || size > t->size[d] || step < 1) return luaL_error(L, "[unfold] window; got size %d step %d for dimension of %d, need size within it and step 1 or more", (int)size, (int)step, (int)t->size[d]);
+  if (size < 1 || size > t->size[d] || step < 1)
+    return luaL_error(L, "[unfold] window; got size %d step %d for dimension of %d, need size within it and step 1 or more", (int)size, (int)step, (int)t->size[d]);
   rl_attrs_default(RL_OP_UNFOLD, &a);
   a.v[0].i = d;
   a.v[1].i = size;

@@ -65,6 +65,6 @@ package.loaded['sys.fpath'] = sys.fpath
 
 function sys.dirname(name) return paths.dirname(name) end
 function sys.concat(...) return paths.concat(...) end
-function sys.split(s, sep) return string.split(s, sep) end
+function sys.split(s, sep) return s:split(sep) end
 
 return sys

@@ -155,11 +155,11 @@ function CmdLine:log(file, params)
       if not self.isSilent then oldprint(...) end
       record(table.concat(words, '\t') .. '\n')
    end)
-   io.write = function(...)
+   rawset(io, 'write', function(...)
       if not self.isSilent then oldwrite(...) end
       f:write(...)
       return io.stdout
-   end
+   end)
    f:write('[program started on ' .. os.date() .. ']\n')
    f:write('[command line arguments]\n')
    local names = {}

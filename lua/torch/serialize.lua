@@ -69,7 +69,11 @@ end
 local function plainFields(object)
    local fields = {}
    for k, v in next, object do
-      if M.writable(v) then fields[k] = v else io.stderr:write(('[save] field %s of %s left out: type %s\n'):format(tostring(k), torch.typename(object), type(v))) end
+      if M.writable(v) then
+         fields[k] = v
+      else
+         io.stderr:write(('[save] field %s of %s left out: type %s\n'):format(tostring(k), torch.typename(object), type(v)))
+      end
    end
    return fields
 end
@@ -306,7 +310,9 @@ function M.readStorage(self, file)
    local kind = torch.typename(self):match('torch%.(.-)Storage')
    local left = file:left()
    local least = file:isBinary() and bytes[kind] or (bytes[kind] == 1 and 1 or 2)
-   if n < 0 or n ~= math.floor(n) or (left and n * least > left + 8) then bad('storage size; got %g elements of %s, need what the file holds (%g bytes left)', n, kind, left or -1) end
+   if n < 0 or n ~= math.floor(n) or (left and n * least > left + 8) then
+      bad('storage size; got %g elements of %s, need what the file holds (%g bytes left)', n, kind, left or -1)
+   end
    self:resize(n)
    file['read' .. kind](file, self)
    return self

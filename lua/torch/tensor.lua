@@ -4,8 +4,6 @@ local C = require 'relume.core'
 local torch = C.torch
 local methods = {}
 
-local isTensor = torch.isTensor
-
 --- FFI pointer to the first element. The tensor must stay referenced while the pointer is used.
 function methods.data(self, as_number)
    local p, ctype = C.data(self)

@@ -109,7 +109,9 @@ function xlua.unpack(args, name, description, ...)
       if v == nil then v = d.default end
       if v == nil and d.defaultf then v = d.defaultf() end
       if v == nil and d.req then error(xlua.usage(name, description, nil, ...) .. '\nmissing argument ' .. d.arg, 2) end
-      if v ~= nil and not matches(v, d.type) then error(xlua.usage(name, description, nil, ...) .. '\nwrong type of argument ' .. d.arg .. ': ' .. type(v), 2) end
+      if v ~= nil and not matches(v, d.type) then
+         error(xlua.usage(name, description, nil, ...) .. '\nwrong type of argument ' .. d.arg .. ': ' .. type(v), 2)
+      end
       byName[d.arg], values[i] = v, v
    end
    return byName, unpack(values, 1, #defs)
