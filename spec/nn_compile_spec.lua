@@ -59,8 +59,10 @@ describe('compiled nn', function()
 
    it('containers and tables', function()
       local net = chain {nn.ConcatTable():add(nn.Linear(6, 5)):add(nn.Sequential():add(nn.Linear(6, 5)):add(nn.Tanh())), nn.CAddTable(),
-         nn.Concat(2):add(nn.Linear(5, 2)):add(nn.Linear(5, 3)), nn.ConcatTable():add(nn.Identity()):add(nn.Sigmoid()), nn.CMulTable(),
-         nn.ConcatTable():add(nn.Identity()):add(nn.Tanh()), nn.JoinTable(2), nn.LayerNorm(10), nn.Reshape(2, 5), nn.Transpose({2, 3}), nn.Select(2, 1),
+         nn.Concat(2):add(nn.Linear(5, 2)):add(nn.Linear(5, 3)),
+         nn.ConcatTable():add(nn.Identity()):add(nn.Sigmoid()), nn.CMulTable(),
+         nn.ConcatTable():add(nn.Identity()):add(nn.Tanh()), nn.JoinTable(2), nn.LayerNorm(10), nn.Reshape(2, 5), nn.Transpose({2, 3}),
+         nn.Select(2, 1),
          nn.Narrow(2, 1, 1)}
       both(net, randn(4, 6), randn(4, 1))
    end)

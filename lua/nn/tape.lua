@@ -7,11 +7,12 @@
 -- 3. The record lives in a side table with weak keys, not in a field: files, clones and `type` never see it.
 -- 4. Leaves are listed in `xs`: those of the input first (`nx` of them), then weight, then bias.
 
+local C = require 'relume.core'
 local tape = {}
 
 -- The mark tells capture that entries made by captured code are dropped.
 local records = setmetatable({}, {__mode = 'k', __tape = true})
-local grad = require('relume.core').grad
+local grad, gradEnabled = C.grad, C.gradEnabled
 local RETAIN = {retain = true, allowUnused = true, unchecked = true} -- changed values are used as they are, as in the original
 local FLOAT = {
    ['torch.DoubleTensor'] = true, ['torch.FloatTensor'] = true, ['torch.HalfTensor'] = true, ['torch.BFloat16Tensor'] = true,
@@ -91,14 +92,20 @@ tape.addInto = addInto
 
 -- Runs compute on leaves and remembers them.
 local function record(self, input)
-   local weight, bias = self.weight, self.bias
+   local w, b = self.weight, self.bias
    local xs = {}
    local x = leaves(input, xs)
    local nx = #xs
-   local w = weight and leaf(weight, xs)
-   local b = bias and leaf(bias, xs)
+   if w then
+      w = w:detach():requiresGrad(true)
+      xs[nx + 1] = w
+   end
+   if b then
+      b = b:detach():requiresGrad(true)
+      xs[#xs + 1] = b
+   end
    local y = self:compute(x, w, b)
-   local r = {source = input, xs = xs, nx = nx, x = x, w = w, b = b, y = y}
+   local r = {source = input, xs = xs, nx = nx, x = x, w = w, b = b, y = y, off = not gradEnabled()}
    records[self] = r
    return r
 end
@@ -141,7 +148,7 @@ end
 -- forward (`lastForward`) stay with what they drew, as the original does.
 local function recordOf(self, input)
    local r = records[self]
-   if r and (self.lastForward or same(r.source, input)) then return r end
+   if r and not r.off and (self.lastForward or same(r.source, input)) then return r end
    return record(self, input)
 end
 
@@ -161,7 +168,10 @@ local function gradients(r, xs, gradOutput)
       ys[1] = y
       dys[1] = gradOutput
    end
-   if #ys == 0 or #xs == 0 then return {} end
+   if #ys == 0 or #xs == 0 then
+      if r.off then error('[backward] gradient mode; got backward inside torch.noGrad, need it outside', 0) end
+      return {}
+   end
    return grad(ys, xs, dys, RETAIN)
 end
 
@@ -245,14 +255,14 @@ function tape.loss(self, input, target)
    local xs = {}
    local x = leaves(input, xs)
    local y = self:compute(x, target)
-   records[self] = {source = input, target = target, xs = xs, nx = #xs, x = x, y = y}
+   records[self] = {source = input, target = target, xs = xs, nx = #xs, x = x, y = y, off = not gradEnabled()}
    return nil, y
 end
 
 --- updateGradInput of a criterion with compute.
 function tape.lossGrad(self, input, target)
    local r = records[self]
-   if not (r and same(r.source, input) and same(r.target, target)) then
+   if not (r and not r.off and same(r.source, input) and same(r.target, target)) then
       tape.loss(self, input, target)
       r = records[self]
    end
