@@ -8,12 +8,17 @@
 #include "op_call.h"
 #include "node.h"
 
-typedef struct engine_slot { rl_tape_node *node; rl_tensor **grads; bool *owned; bool needed; } engine_slot;
+typedef struct engine_slot {
+  rl_tape_node *node;
+  rl_tensor **grads;
+  bool *owned;
+  bool needed;
+} engine_slot;
 
 typedef struct engine {
   engine_slot *slots;
   int n, cap;
-  int *map;           /* hash of node pointers -> slot, -1: free */
+  int *map; /* hash of node pointers -> slot, -1: free */
   int mapcap;
   rl_tensor *const *xs; /* wanted tensors; NULL: accumulate in the leaves */
   int nx;
@@ -21,7 +26,9 @@ typedef struct engine {
   bool create_graph, retain;
 } engine;
 
-static unsigned engine_hash(const engine *e, const void *p) { return (unsigned)(((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32) & (unsigned)(e->mapcap - 1); }
+static unsigned engine_hash(const engine *e, const void *p) {
+  return (unsigned)(((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32) & (unsigned)(e->mapcap - 1);
+}
 
 static int *engine_place(const engine *e, const rl_tape_node *n) {
   unsigned h = engine_hash(e, n);
@@ -54,10 +61,14 @@ static rl_status engine_add(engine *e, rl_tape_node *node) {
   }
   rl_tensor **g = calloc(node->nout, sizeof *g);
   bool *o = calloc(node->nout, sizeof *o);
-  if (!g || !o) { free(g); free(o); return rl_error_status(RL_OOM, "[backward] out of memory"); }
+  if (!g || !o) {
+    free(g);
+    free(o);
+    return rl_error_status(RL_OOM, "[backward] out of memory");
+  }
   rl_node_retain(node);
   *p = e->n;
-  e->slots[e->n++] = (engine_slot){.node = node, .grads = g, .owned = o};
+  e->slots[e->n++] = (engine_slot){ .node = node, .grads = g, .owned = o };
   return RL_OK;
 }
 
@@ -104,10 +115,13 @@ static void engine_mark(engine *e) {
 
 /* *slot takes g, or slot + g. Adds in place when the sum is this pass's own. */
 static rl_status engine_sum(const engine *e, rl_tensor **slot, bool *owned, rl_tensor *g) {
-  if (!*slot) { *slot = rl_tensor_retain(g); return RL_OK; }
-  if (*owned && !e->create_graph && !rl_is_fake(*slot)) return rl_call(RL_OP_ADD, (rl_tensor *[]){*slot, g}, 2, NULL, slot);
+  if (!*slot) {
+    *slot = rl_tensor_retain(g);
+    return RL_OK;
+  }
+  if (*owned && !e->create_graph && !rl_is_fake(*slot)) return rl_call(RL_OP_ADD, (rl_tensor *[]){ *slot, g }, 2, NULL, slot);
   rl_tensor *sum = NULL;
-  RL_TRY(rl_call(RL_OP_ADD, (rl_tensor *[]){*slot, g}, 2, NULL, &sum));
+  RL_TRY(rl_call(RL_OP_ADD, (rl_tensor *[]){ *slot, g }, 2, NULL, &sum));
   rl_tensor_release(*slot);
   *slot = sum;
   *owned = true;
@@ -123,11 +137,14 @@ static rl_status engine_leaf(const engine *e, rl_tensor *leaf, rl_tensor *g, boo
   if (!rl_same_shape(leaf, g)) return rl_error("[backward] gradient of a leaf; got %s, need %s", rl_shape_str(g, b1), rl_shape_str(leaf, b2));
   rl_tensor **slot = &leaf->ag->grad;
   if (*slot) {
-    if (!e->create_graph) return rl_call(RL_OP_ADD, (rl_tensor *[]){*slot, g}, 2, NULL, slot);
+    if (!e->create_graph) return rl_call(RL_OP_ADD, (rl_tensor *[]){ *slot, g }, 2, NULL, slot);
     bool owned = false;
     return engine_sum(e, slot, &owned, g);
   }
-  if (e->create_graph || (last && engine_exclusive(g))) { *slot = rl_tensor_retain(g); return RL_OK; }
+  if (e->create_graph || (last && engine_exclusive(g))) {
+    *slot = rl_tensor_retain(g);
+    return RL_OK;
+  }
   return rl_op_cast(g, (rl_dtype)g->dtype, slot);
 }
 
@@ -151,7 +168,8 @@ static rl_status engine_send(const engine *e, const tape_edge *edge, rl_tensor *
 
 static rl_status engine_check_version(const rl_tape_node *n, const tape_saved *s) {
   if (!s->full || !s->t->storage || s->t->storage->version == s->version || rl_self.grad_unchecked) return RL_OK;
-  return rl_error("[%s] a value saved for the gradient was changed in place; got version %u, need version %u", rl_node_label(n), s->t->storage->version, s->version);
+  return rl_error("[%s] a value saved for the gradient was changed in place; got version %u, need version %u", rl_node_label(n),
+                  s->t->storage->version, s->version);
 }
 
 /* A saved input as the formula sees it: with its history when the gradient is itself differentiated. */
@@ -161,8 +179,14 @@ static rl_status engine_unpack(const engine *e, const rl_tape_node *n, int i, rl
   *out = NULL;
   if (!s->t) return RL_OK;
   RL_TRY(engine_check_version(n, s));
-  if (!s->full || !e->create_graph || (!edge->fn && !edge->leaf)) { *out = rl_tensor_retain(s->t); return RL_OK; }
-  if (edge->leaf && rl_is_set_to(edge->leaf, s->t)) { *out = rl_tensor_retain(edge->leaf); return RL_OK; }
+  if (!s->full || !e->create_graph || (!edge->fn && !edge->leaf)) {
+    *out = rl_tensor_retain(s->t);
+    return RL_OK;
+  }
+  if (edge->leaf && rl_is_set_to(edge->leaf, s->t)) {
+    *out = rl_tensor_retain(edge->leaf);
+    return RL_OK;
+  }
   *out = rl_tensor_alias(s->t);
   if (!*out) return RL_OOM;
   if (!edge->fn) return RL_OK;
@@ -178,7 +202,10 @@ static rl_status engine_unpack_out(const engine *e, rl_tape_node *n, int k, rl_t
   *out = NULL;
   if (!s->t) return RL_OK;
   RL_TRY(engine_check_version(n, s));
-  if (!s->full || !e->create_graph) { *out = rl_tensor_retain(s->t); return RL_OK; }
+  if (!s->full || !e->create_graph) {
+    *out = rl_tensor_retain(s->t);
+    return RL_OK;
+  }
   *out = rl_tensor_alias(s->t);
   if (!*out) return RL_OOM;
   if (!rl_dtypes[s->t->dtype].is_float) return RL_OK;
@@ -200,7 +227,7 @@ static uint32_t engine_need(const engine *e, const rl_tape_node *n) {
 
 static rl_status engine_op(const engine *e, rl_tape_node *n, rl_tensor **dy, rl_tensor **dx) {
   const rl_op_info *o = &rl_ops[n->op];
-  rl_tensor *y[RL_MAXOUT] = {0}, **in = calloc((size_t)n->nin + 1, sizeof *in);
+  rl_tensor *y[RL_MAXOUT] = { 0 }, **in = calloc((size_t)n->nin + 1, sizeof *in);
   rl_status s = in ? RL_OK : rl_error_status(RL_OOM, "[backward] out of memory");
   for (int i = 0; i < n->nin && s == RL_OK; i++) s = engine_unpack(e, n, i, &in[i]);
   for (int k = 0; k < n->nout && s == RL_OK; k++) {
@@ -267,7 +294,10 @@ static rl_status engine_step(const engine *e, engine_slot *s) {
   rl_tensor **dx = calloc((size_t)s->node->nin + 1, sizeof *dx);
   if (!dx) return rl_error_status(RL_OOM, "[backward] out of memory");
   rl_status st = engine_apply(e, s->node, s->grads, dx);
-  for (int k = 0; k < s->node->nout; k++) { rl_tensor_release(s->grads[k]); s->grads[k] = NULL; }
+  for (int k = 0; k < s->node->nout; k++) {
+    rl_tensor_release(s->grads[k]);
+    s->grads[k] = NULL;
+  }
   if (st == RL_OK && !e->retain) rl_node_free_saved(s->node);
   for (int i = 0; i < s->node->nin; i++) {
     if (dx[i] && st == RL_OK && engine_edge_needed(e, &s->node->edges[i])) st = engine_send(e, &s->node->edges[i], dx[i]);
@@ -294,7 +324,7 @@ static rl_status engine_seed(const engine *e, rl_tensor *y, rl_tensor *dy, int k
     if (rl_numel(y) != 1) return rl_error("[backward] gradient of output %d is missing; got %s, need one element", k + 1, rl_shape_str(y, b1));
     RL_TRY(rl_op_full(rl_sizes(y), 1, (rl_dtype)y->dtype, &g));
   }
-  tape_edge edge = {.fn = y->ag->fn, .out = y->ag->out, .leaf = y->ag->fn ? NULL : y};
+  tape_edge edge = { .fn = y->ag->fn, .out = y->ag->out, .leaf = y->ag->fn ? NULL : y };
   rl_status s = !e->xs && edge.leaf ? engine_leaf(e, edge.leaf, g, !dy) : engine_send(e, &edge, g);
   rl_tensor_release(g);
   return s;
@@ -326,7 +356,7 @@ static rl_status engine_run(engine *e, rl_tensor *const *ys, rl_tensor *const *d
 }
 
 rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx, bool retain, bool create_graph, rl_tensor **dx) {
-  engine e = {.xs = xs, .nx = nx, .dx = dx, .retain = retain || create_graph, .create_graph = create_graph};
+  engine e = { .xs = xs, .nx = nx, .dx = dx, .retain = retain || create_graph, .create_graph = create_graph };
   for (int i = 0; i < nx; i++) dx[i] = NULL;
   if (!nx) return RL_OK;
   rl_status s = engine_run(&e, ys, dys, ny);
@@ -339,6 +369,6 @@ rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor
 }
 
 rl_status rl_backward(rl_tensor *const *ys, rl_tensor *const *dys, int ny, bool retain, bool create_graph) {
-  engine e = {.retain = retain || create_graph, .create_graph = create_graph};
+  engine e = { .retain = retain || create_graph, .create_graph = create_graph };
   return engine_run(&e, ys, dys, ny);
 }

@@ -6,14 +6,17 @@
 #include "../tensor/op.h"
 
 /* A list of sizes or dimensions, by value. */
-typedef struct rl_ints { int n; int64_t v[RL_MAXDIM]; } rl_ints;
+typedef struct rl_ints {
+  int n;
+  int64_t v[RL_MAXDIM];
+} rl_ints;
 
 static inline rl_ints rl_ints_of(int n, const int64_t *v) {
-  rl_ints l = {.n = RL_MIN(n, RL_MAXDIM)};
+  rl_ints l = { .n = RL_MIN(n, RL_MAXDIM) };
   memcpy(l.v, v, (size_t)l.n * sizeof *v);
   return l;
 }
-static inline rl_ints rl_ints_empty(void) { return (rl_ints){.n = 0}; }
+static inline rl_ints rl_ints_empty(void) { return (rl_ints){ .n = 0 }; }
 static inline rl_ints rl_ints_join(rl_ints a, rl_ints b) {
   for (int i = 0; i < b.n && a.n < RL_MAXDIM; i++) a.v[a.n++] = b.v[i];
   return a;
@@ -34,7 +37,7 @@ static inline int64_t rl_size(const rl_tensor *t, int64_t d) {
   return d >= 0 && d < t->ndim ? t->size[d] : 1;
 }
 static inline rl_ints rl_all_dims(const rl_tensor *t) {
-  rl_ints l = {.n = t->ndim};
+  rl_ints l = { .n = t->ndim };
   for (int d = 0; d < l.n; d++) l.v[d] = d;
   return l;
 }

@@ -9,7 +9,7 @@ static rl_status keep(rl_tensor *x, rl_tensor **out) {
 rl_status rl_h_reshape(rl_tensor *x, rl_ints sizes, rl_tensor **out) { return rl_reshape(x, sizes.n, sizes.v, out); }
 rl_status rl_h_contiguous(rl_tensor *x, rl_tensor **out) { return rl_contiguous(x, out); }
 rl_status rl_h_mT(rl_tensor *x, rl_tensor **out) { return rl_op_transpose(x, -2, -1, out); }
-rl_status rl_h_view_flat(rl_tensor *x, rl_tensor **out) { return rl_reshape(x, 1, (int64_t[]){rl_numel(x)}, out); }
+rl_status rl_h_view_flat(rl_tensor *x, rl_tensor **out) { return rl_reshape(x, 1, (int64_t[]){ rl_numel(x) }, out); }
 
 /* Dimensions of dy that broadcasting made out of nothing or out of size 1. */
 static rl_ints expanded_dims(const rl_tensor *dy, const rl_tensor *x) {
@@ -30,7 +30,10 @@ rl_status rl_h_reduce_like(rl_tensor *dy, const rl_tensor *x, rl_tensor **out) {
     rl_tensor_release(sum);
     RL_TRY(s);
   }
-  if (shaped->dtype == x->dtype || (x->flags & RL_T_WEAK)) { *out = shaped; return RL_OK; }
+  if (shaped->dtype == x->dtype || (x->flags & RL_T_WEAK)) {
+    *out = shaped;
+    return RL_OK;
+  }
   rl_status s = rl_op_cast(shaped, (rl_dtype)x->dtype, out);
   rl_tensor_release(shaped);
   return s;
@@ -115,11 +118,10 @@ rl_status rl_h_reshape_cat(rl_tensor *rows, const rl_tensor *idx, const rl_tenso
   return rl_reshape(rows, size.n, size.v, out);
 }
 
-
 rl_status rl_h_masked_scatter_grad(rl_tensor *dr, rl_tensor *mask, const rl_tensor *src, rl_tensor **out) {
   rl_tensor *picked = NULL, *padded = NULL;
   rl_status s = rl_op_masked_select(dr, mask, &picked);
-  if (s == RL_OK) s = rl_op_pad(picked, rl_ints_of(1, (int64_t[]){0}), rl_ints_of(1, (int64_t[]){rl_numel(src) - picked->size[0]}), 0, &padded);
+  if (s == RL_OK) s = rl_op_pad(picked, rl_ints_of(1, (int64_t[]){ 0 }), rl_ints_of(1, (int64_t[]){ rl_numel(src) - picked->size[0] }), 0, &padded);
   if (s == RL_OK) s = rl_reshape(padded, src->ndim, src->size, out);
   rl_tensor_release(picked);
   rl_tensor_release(padded);
@@ -135,7 +137,8 @@ rl_status rl_h_causal_mask(const rl_tensor *s, rl_tensor **out) {
 }
 
 /* dr has in_sizes; laid out with in_strides (a contiguous base), the window of it is the gradient. */
-rl_status rl_h_window_grad(rl_tensor *dr, rl_ints in_sizes, rl_ints in_strides, int64_t in_offset, rl_ints sizes, rl_ints strides, int64_t offset, rl_tensor **out) {
+rl_status rl_h_window_grad(rl_tensor *dr, rl_ints in_sizes, rl_ints in_strides, int64_t in_offset, rl_ints sizes, rl_ints strides, int64_t offset,
+                           rl_tensor **out) {
   int64_t n = 1;
   for (int d = in_sizes.n - 1; d >= 0; d--) {
     if (in_sizes.v[d] > 1 && in_strides.v[d] != n) return rl_error("[as_strided] second gradient of a window of a tensor that is not contiguous");
@@ -156,13 +159,13 @@ int64_t rl_h_count(const rl_tensor *x, rl_ints dims) {
 }
 
 rl_ints rl_h_inverse_perm(rl_ints p) {
-  rl_ints r = {.n = p.n};
+  rl_ints r = { .n = p.n };
   for (int i = 0; i < p.n; i++) r.v[p.v[i]] = i;
   return r;
 }
 
 rl_ints rl_h_swap_perm(int64_t n, int64_t i, int64_t j) {
-  rl_ints p = {.n = (int)n};
+  rl_ints p = { .n = (int)n };
   for (int d = 0; d < p.n; d++) p.v[d] = d == i ? j : d == j ? i : d;
   return p;
 }
@@ -173,9 +176,7 @@ static rl_ints dims_from_to(int from, int to) {
   return l;
 }
 
-rl_ints rl_h_other_dims(const rl_tensor *x, int64_t but) {
-  return rl_ints_join(dims_from_to(0, (int)but), dims_from_to((int)but + 1, x->ndim));
-}
+rl_ints rl_h_other_dims(const rl_tensor *x, int64_t but) { return rl_ints_join(dims_from_to(0, (int)but), dims_from_to((int)but + 1, x->ndim)); }
 rl_ints rl_h_first_dims(const rl_tensor *x, int64_t n) { return dims_from_to(0, x->ndim - (int)n); }
 rl_ints rl_h_last_dims(const rl_tensor *x, int64_t n) { return dims_from_to(x->ndim - (int)n, x->ndim); }
 rl_ints rl_h_strides(const rl_tensor *x) { return rl_ints_of(x->ndim, x->stride); }

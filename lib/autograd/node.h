@@ -6,22 +6,30 @@
 typedef enum tape_kind { TAPE_OP, TAPE_CUSTOM, TAPE_WINDOW /* base with a window replaced: inputs base, value */ } tape_kind;
 
 /* Where an input's gradient goes: output `out` of fn, or a leaf; neither: nowhere. */
-typedef struct tape_edge { struct rl_tape_node *fn; int out; rl_tensor *leaf; } tape_edge;
+typedef struct tape_edge {
+  struct rl_tape_node *fn;
+  int out;
+  rl_tensor *leaf;
+} tape_edge;
 
 /* A value kept for the gradient; without `full` only its shape (a tensor without storage). */
-typedef struct tape_saved { rl_tensor *t; uint32_t version; bool full; } tape_saved;
+typedef struct tape_saved {
+  rl_tensor *t;
+  uint32_t version;
+  bool full;
+} tape_saved;
 
 typedef struct rl_tape_node {
   int32_t refs;
   uint16_t op;
   uint8_t kind, nout;
-  bool freed;          /* saved values went after a backward pass without retain */
+  bool freed; /* saved values went after a backward pass without retain */
   int nin;
-  uint32_t need;       /* inputs that want a gradient (the first 32) */
-  uint64_t seq;        /* rises with time: a node's inputs come before it */
+  uint32_t need; /* inputs that want a gradient (the first 32) */
+  uint64_t seq;  /* rises with time: a node's inputs come before it */
   tape_edge *edges;
   tape_saved *in, *out;
-  rl_meta *meta;       /* shapes of the outputs */
+  rl_meta *meta; /* shapes of the outputs */
   rl_attrs *attrs;
   rl_custom_fn apply;
   void (*release)(void *);

@@ -57,7 +57,7 @@ void rl_node_release(rl_tape_node *n) {
 static size_t align8(size_t n) { return (n + 7) & ~(size_t)7; }
 
 static rl_tape_node *node_new(tape_kind kind, int nin, int nout, const rl_attrs *a) {
-  size_t at[6] = {align8(sizeof(rl_tape_node))};
+  size_t at[6] = { align8(sizeof(rl_tape_node)) };
   at[1] = at[0] + align8((size_t)nin * sizeof(tape_edge));
   at[2] = at[1] + align8((size_t)nin * sizeof(tape_saved));
   at[3] = at[2] + align8((size_t)nout * sizeof(tape_saved));
@@ -115,7 +115,7 @@ static void tape_edge_to(rl_tape_node *n, int i, rl_tensor *x) {
   if (!x || !rl_requires_grad(x)) return;
   if (i < 32) n->need |= 1u << i;
   if (x->ag->fn) {
-    n->edges[i] = (tape_edge){.fn = x->ag->fn, .out = x->ag->out};
+    n->edges[i] = (tape_edge){ .fn = x->ag->fn, .out = x->ag->out };
     rl_node_retain(x->ag->fn);
   } else {
     n->edges[i].leaf = rl_tensor_retain(x);
@@ -206,9 +206,7 @@ rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, i
 }
 
 /* The base of a view, while the view still lies on its storage. */
-static rl_tensor *tape_base(const rl_tensor *t) {
-  return t->ag && t->ag->base && t->ag->base->storage == t->storage ? t->ag->base : NULL;
-}
+static rl_tensor *tape_base(const rl_tensor *t) { return t->ag && t->ag->base && t->ag->base->storage == t->storage ? t->ag->base : NULL; }
 
 rl_status rl_tape_view(rl_tensor *x, rl_tensor *view) {
   rl_tensor *base = tape_base(x);
@@ -264,7 +262,8 @@ rl_status rl_tape_check_write(const char *name, const rl_tensor *dst) {
   if (rl_self.grad_disabled || !dst->ag) return RL_OK;
   const rl_tensor *base = tape_base(dst);
   if (rl_requires_grad(dst) && !dst->ag->fn) return rl_error("[%s] a leaf that requires grad is written in place; do it inside torch.noGrad", name);
-  if (base && rl_requires_grad(base) && !base->ag->fn) return rl_error("[%s] a view of a leaf that requires grad is written in place; do it inside torch.noGrad", name);
+  if (base && rl_requires_grad(base) && !base->ag->fn)
+    return rl_error("[%s] a view of a leaf that requires grad is written in place; do it inside torch.noGrad", name);
   return RL_OK;
 }
 
@@ -275,7 +274,7 @@ static rl_status write_all(rl_tensor *dst, rl_tensor *value, bool vg) {
   ag->view_version++;
   if (vg && value->ag->fn) return tape_attach(dst, value->ag->fn, value->ag->out);
   if (vg) {
-    rl_attrs a = {.v = {{.i = dst->dtype}}};
+    rl_attrs a = { .v = { { .i = dst->dtype } } };
     return rl_tape_record(RL_OP_CAST, &value, 1, &a, &dst, 1);
   }
   rl_node_release(ag->fn);
@@ -293,7 +292,7 @@ static rl_status write_window(rl_tensor *base, rl_tensor *dst, rl_tensor *value)
   if (!n || !tape_ag(base)) return RL_OOM;
   tape_edge_to(n, 0, base);
   tape_edge_to(n, 1, value);
-  rl_status s = tape_fill(n, (rl_tensor *[]){base, value}, &base, 0, 0);
+  rl_status s = tape_fill(n, (rl_tensor *[]){ base, value }, &base, 0, 0);
   if (s == RL_OK) s = tape_attach(base, n, 0);
   rl_node_release(n);
   RL_TRY(s);

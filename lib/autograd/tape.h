@@ -6,11 +6,11 @@
 
 struct rl_tape_node;
 typedef struct rl_ag {
-  bool requires_grad;          /* leaf flag, or history present */
-  struct rl_tape_node *fn;     /* what made it; NULL: leaf */
-  int out;                     /* which output of fn */
-  rl_tensor *grad;             /* leaf gradient, created by backward */
-  rl_tensor *base;             /* views of a differentiable tensor: in-place ops on either follow */
+  bool requires_grad;      /* leaf flag, or history present */
+  struct rl_tape_node *fn; /* what made it; NULL: leaf */
+  int out;                 /* which output of fn */
+  rl_tensor *grad;         /* leaf gradient, created by backward */
+  rl_tensor *base;         /* views of a differentiable tensor: in-place ops on either follow */
   uint32_t view_version;
 } rl_ag;
 
@@ -21,17 +21,18 @@ RL_API rl_status rl_tape_record(rl_op op, rl_tensor *const *in, int nin, const r
 RL_API rl_status rl_tape_record_write(rl_tensor *dst, rl_tensor *value); /* dst took value's elements in place; value carries the history */
 /* Fails when dst may not be written in place: a leaf that requires grad (or a view of one) while grad mode is on. */
 RL_API rl_status rl_tape_check_write(const char *name, const rl_tensor *dst);
-RL_API rl_status rl_tape_view(rl_tensor *x, rl_tensor *view); /* view follows in-place writes to x's base, and the other way round */
+RL_API rl_status rl_tape_view(rl_tensor *x, rl_tensor *view);                  /* view follows in-place writes to x's base, and the other way round */
 RL_API uint32_t rl_tape_saved_inputs(rl_op op, rl_tensor *const *in, int nin); /* bits of the inputs whose values would be saved */
 /* dx[i] = sum_k d ys[k] / d xs[i] applied to dys[k] (NULL: ones, ys[k] must have one element). NULL result: xs[i] not reached. */
-RL_API rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx,
-                         bool retain, bool create_graph, rl_tensor **dx);
+RL_API rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx, bool retain, bool create_graph,
+                         rl_tensor **dx);
 /* Accumulates into the leaves' grad. */
 RL_API rl_status rl_backward(rl_tensor *const *ys, rl_tensor *const *dys, int ny, bool retain, bool create_graph);
 RL_API rl_tensor *rl_detach(const rl_tensor *t);
 /* Node made by a binding (custom functions in Lua): apply is called with the output gradients during backward; the engine returns to
  * the binding through it, never the other way round. */
 typedef rl_status (*rl_custom_fn)(void *ud, rl_tensor *const *dy, int ny, rl_tensor **dx, int nx);
-RL_API rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, rl_custom_fn apply, void (*release)(void *), void *ud);
+RL_API rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, rl_custom_fn apply, void (*release)(void *),
+                                void *ud);
 RL_API void rl_ag_free(rl_tensor *t);
 #endif

@@ -12,7 +12,9 @@
 #define ALLOC_CLASSES (4 * 48)
 #define ALLOC_CACHE_MIN ((int64_t)256 << 20) /* bytes that may always stay cached */
 
-typedef struct alloc_block { struct alloc_block *next; } alloc_block;
+typedef struct alloc_block {
+  struct alloc_block *next;
+} alloc_block;
 
 static alloc_block *alloc_lists[ALLOC_CLASSES];
 static rl_mem_stats alloc_stats;
@@ -26,12 +28,18 @@ static void alloc_unlock(void) { __atomic_clear(&alloc_locked, __ATOMIC_RELEASE)
 
 /* Class of a request, and in *size the bytes of the class's blocks: 64 * (4 + q) / 4 * 2^e. */
 static int alloc_class(size_t bytes, size_t *size) {
-  if (bytes <= ALLOC_MIN) { *size = ALLOC_MIN; return 0; }
-  size_t n = (bytes + ALLOC_MIN - 1) / ALLOC_MIN;  /* in units of 64 bytes, at least 2 */
-  int e = 63 - __builtin_clzll((unsigned long long)(n - 1));  /* 2^e <= n-1 < 2^(e+1) */
-  if (e < 2) { *size = n * ALLOC_MIN; return (int)n - 1; }
+  if (bytes <= ALLOC_MIN) {
+    *size = ALLOC_MIN;
+    return 0;
+  }
+  size_t n = (bytes + ALLOC_MIN - 1) / ALLOC_MIN;            /* in units of 64 bytes, at least 2 */
+  int e = 63 - __builtin_clzll((unsigned long long)(n - 1)); /* 2^e <= n-1 < 2^(e+1) */
+  if (e < 2) {
+    *size = n * ALLOC_MIN;
+    return (int)n - 1;
+  }
   size_t quarter = (size_t)1 << (e - 2);
-  size_t q = (n - ((size_t)1 << e) + quarter - 1) / quarter;  /* 1..4 */
+  size_t q = (n - ((size_t)1 << e) + quarter - 1) / quarter; /* 1..4 */
   *size = (((size_t)1 << e) + q * quarter) * ALLOC_MIN;
   return 4 * (e - 1) - 1 + (int)q;
 }
@@ -169,7 +177,10 @@ void *rl_alloc(size_t bytes) {
     if (!b) rl_error("[memory] out of memory; need %zu bytes", bytes);
     return b;
   }
-  if (bytes > (size_t)1 << 46) { rl_error("[memory] request too large; got %zu bytes", bytes); return NULL; }
+  if (bytes > (size_t)1 << 46) {
+    rl_error("[memory] request too large; got %zu bytes", bytes);
+    return NULL;
+  }
   int c = alloc_class(bytes, &size);
   void *p = alloc_pop(c, size);
   if (p) return p;
@@ -178,7 +189,10 @@ void *rl_alloc(size_t bytes) {
     rl_mem_release_cache();
     p = aligned_alloc(64, size);
   }
-  if (!p) { rl_error("[memory] out of memory; need %zu bytes", bytes); return NULL; }
+  if (!p) {
+    rl_error("[memory] out of memory; need %zu bytes", bytes);
+    return NULL;
+  }
   alloc_count((int64_t)size);
   return p;
 }

@@ -29,7 +29,11 @@ void rl_attrs_default(rl_op op, rl_attrs *a) {
 }
 
 /* A rank-0 tensor on the stack with a given dtype. */
-typedef struct call_scalar { rl_tensor t; rl_storage s; uint64_t bits; } call_scalar;
+typedef struct call_scalar {
+  rl_tensor t;
+  rl_storage s;
+  uint64_t bits;
+} call_scalar;
 
 static void scalar_store(void *p, rl_dtype dt, double f, int64_t i) {
   switch (dt) {
@@ -59,7 +63,7 @@ static rl_status scalar_convert(call_scalar *c, const rl_tensor *x, rl_dtype dt)
   c->t.flags = RL_T_WEAK | RL_T_STACK;
   c->t.offset = 0;
   c->t.storage = &c->s;
-  c->s = (rl_storage){.refs = 1 << 30, .dtype = dt, .size = 1, .data = &c->bits, .id = -1};
+  c->s = (rl_storage){ .refs = 1 << 30, .dtype = dt, .size = 1, .data = &c->bits, .id = -1 };
   scalar_store(&c->bits, dt, f, x->dtype == RL_I64 ? *(const int64_t *)rl_data(x) : scalar_to_int(f));
   return RL_OK;
 }
@@ -239,7 +243,7 @@ static rl_status call_view(rl_op op, rl_tensor *x, const rl_attrs *a, rl_tensor 
 static rl_status write_value(rl_tensor *dst, rl_tensor *v) {
   if (any_fake(&dst, 1)) RL_TRY(rl_graph_record_write(dst, v));
   else {
-    rl_attrs a = {.v = {{.i = dst->dtype}}};
+    rl_attrs a = { .v = { { .i = dst->dtype } } };
     RL_TRY(run_kernel(RL_OP_CAST, &v, 1, &a, &dst));
   }
   dst->storage->version++;
@@ -249,11 +253,14 @@ static rl_status write_value(rl_tensor *dst, rl_tensor *v) {
 /* v in the shape of dst: expanded, or read in order when only the counts agree. */
 static rl_status shape_like(const char *name, rl_tensor *v, const rl_tensor *dst, bool inorder, rl_tensor **out) {
   char b1[256], b2[256];
-  if (rl_same_shape(v, dst)) { *out = rl_tensor_keep(v); return RL_OK; }
+  if (rl_same_shape(v, dst)) {
+    *out = rl_tensor_keep(v);
+    return RL_OK;
+  }
   bool fits = rl_broadcasts(v->ndim, v->size, dst->ndim, dst->size), same = rl_numel(v) == rl_numel(dst);
   if (same && (inorder || !fits)) return rl_reshape(v, dst->ndim, dst->size, out);
   if (!fits) return rl_error("[%s] shape of the result; got %s, need %s", name, rl_shape_str(dst, b1), rl_shape_str(v, b2));
-  rl_attrs a = {.nlist = {dst->ndim}};
+  rl_attrs a = { .nlist = { dst->ndim } };
   memcpy(a.list[0], dst->size, dst->ndim * sizeof *dst->size);
   return rl_call(RL_OP_EXPAND, &v, 1, &a, out);
 }
@@ -303,7 +310,7 @@ static rl_status protect_inputs(rl_op op, rl_tensor **in, int nin, rl_tensor *co
     rl_tensor_retain(in[i]);
     for (int k = 0; k < rl_ops[op].nout && in[i]; k++) {
       if (!out[k] || !(saved >> i & 1) || in[i]->storage != out[k]->storage) continue;
-      rl_attrs a = {.v = {{.i = in[i]->dtype}}};
+      rl_attrs a = { .v = { { .i = in[i]->dtype } } };
       rl_tensor *c = NULL;
       RL_TRY(rl_call(RL_OP_CAST, &in[i], 1, &a, &c));
       rl_tensor_release(in[i]);
@@ -315,7 +322,7 @@ static rl_status protect_inputs(rl_op op, rl_tensor **in, int nin, rl_tensor *co
 
 static rl_status call_then_write(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out) {
   const rl_op_info *o = &rl_ops[op];
-  rl_tensor *tmp[RL_MAXOUT] = {0}, *use[RL_MAXIN] = {0};
+  rl_tensor *tmp[RL_MAXOUT] = { 0 }, *use[RL_MAXIN] = { 0 };
   for (int k = 0; k < o->nout; k++)
     if (out[k]) RL_TRY(rl_tape_check_write(o->name, out[k]));
   bool protect = o->nin != 255 && wants_grad(o, in, nin);
@@ -327,7 +334,10 @@ static rl_status call_then_write(rl_op op, rl_tensor *const *in, int nin, const 
   if (s == RL_OK) s = call_fresh(op, protect ? use : in, nin, a, tmp);
   for (int k = 0; k < o->nout && s == RL_OK; k++) {
     if (out[k]) s = assign_result(o->name, out[k], tmp[k]);
-    else { out[k] = tmp[k]; tmp[k] = NULL; }
+    else {
+      out[k] = tmp[k];
+      tmp[k] = NULL;
+    }
   }
   drop_outputs(o->nout, tmp);
   if (protect)
@@ -355,7 +365,8 @@ rl_status rl_call(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl
   bool given = false;
   for (int k = 0; k < o->nout; k++) given |= out[k] != NULL;
   if (!given) return call_fresh(op, in, nin, a, out);
-  if (!(o->flags & RL_OPF_INLINE) && all_given(op, out) && !any_fake(in, nin) && !any_fake(out, o->nout) && !wants_grad(o, in, nin) && find_kernel(o, out[0]->device)) {
+  if (!(o->flags & RL_OPF_INLINE) && all_given(op, out) && !any_fake(in, nin) && !any_fake(out, o->nout) && !wants_grad(o, in, nin) &&
+      find_kernel(o, out[0]->device)) {
     rl_meta m[RL_MAXOUT];
     RL_TRY(rl_infer(op, in, nin, a, m));
     if (direct_ok(op, in, nin, m, out)) return call_direct(op, in, nin, a, out);
@@ -368,7 +379,7 @@ rl_status rl_copy(rl_tensor *dst, rl_tensor *src) {
   if (!dst->storage || !src->storage) return rl_numel(dst) == 0 ? RL_OK : rl_error("[copy] the tensor has no storage");
   if (dst == src) return RL_OK;
   RL_TRY(shape_like("copy", src, dst, true, &v));
-  rl_attrs a = {.v = {{.i = dst->dtype}}};
+  rl_attrs a = { .v = { { .i = dst->dtype } } };
   bool quiet = !any_fake(&dst, 1) && !rl_is_fake(v) && !dst_watched(dst) && !(v->ag && !rl_self.grad_disabled);
   rl_status s;
   if (quiet || v->dtype != dst->dtype || (!any_fake(&dst, 1) && rl_overlaps(dst, v))) s = rl_call(RL_OP_CAST, &v, 1, &a, &dst);
@@ -380,7 +391,7 @@ rl_status rl_copy(rl_tensor *dst, rl_tensor *src) {
 rl_status rl_fill(rl_tensor *dst, double x) {
   rl_number n;
   rl_tensor *v = rl_number_set(&n, x);
-  rl_attrs a = {.v = {{.i = dst->dtype}}};
+  rl_attrs a = { .v = { { .i = dst->dtype } } };
   if (!dst->storage) return RL_OK;
   if (!any_fake(&dst, 1)) return rl_call(RL_OP_CAST, &v, 1, &a, &dst);
   a.v[0].f = x;

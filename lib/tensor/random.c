@@ -13,7 +13,7 @@ static uint64_t random_entropy(void) {
   return (x ^ (x >> 27)) & 0xffffffffu;
 }
 
-void rl_generator_seed(rl_generator *g, uint64_t seed) { *g = (rl_generator){.seed = seed, .initial_seed = seed}; }
+void rl_generator_seed(rl_generator *g, uint64_t seed) { *g = (rl_generator){ .seed = seed, .initial_seed = seed }; }
 
 rl_generator *rl_generator_default(void) {
   if (!rl_self.gen) {

@@ -6,7 +6,10 @@
 #ifndef RL_RANDOM_H
 #define RL_RANDOM_H
 #include "tensor.h"
-typedef struct rl_generator { uint64_t seed, counter; uint64_t initial_seed; } rl_generator;
+typedef struct rl_generator {
+  uint64_t seed, counter;
+  uint64_t initial_seed;
+} rl_generator;
 RL_API rl_generator *rl_generator_default(void);
 RL_API void rl_generator_seed(rl_generator *g, uint64_t seed);
 /* Counters that a draw of n elements uses: four elements a counter, two when an element takes 64 bits (Double, Long). Every random op draws

@@ -31,7 +31,8 @@ static rl_status infer_check_input(rl_op op, const rl_tensor *t, int i, rl_dtype
   int c = o->in_dtypes[o->nin == 255 ? 0 : i];
   rl_dtype need = c ? (rl_dtype)(c - 1) : opdt;
   if (c == 255 || t->dtype == need || dtype_is_free(t) || (o->kind == RL_K_EW && t->ndim == 0)) return RL_OK;
-  return rl_error("[%s] type of %s; got %s, need %s", o->name, o->nin == 255 ? "an input" : o->in_names[i], rl_dtypes[t->dtype].name, rl_dtypes[need].name);
+  return rl_error("[%s] type of %s; got %s, need %s", o->name, o->nin == 255 ? "an input" : o->in_names[i], rl_dtypes[t->dtype].name,
+                  rl_dtypes[need].name);
 }
 
 static rl_dtype infer_attr_dtype(const rl_op_info *o, const rl_attrs *a) {
@@ -160,7 +161,8 @@ rl_status rl_shape_same(rl_op op, rl_tensor *const *in, int nin, const rl_attrs 
 
 /* Sizes given in list 0. */
 rl_status rl_shape_sizes(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) {
-  (void)in; (void)nin;
+  (void)in;
+  (void)nin;
   return rl_rule_sizes(op, a->nlist[0], a->list[0], out);
 }
 rl_status rl_shape_sizes0(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) { return rl_shape_sizes(op, in, nin, a, out); }
@@ -172,7 +174,8 @@ rl_status rl_shape_random(rl_op op, rl_tensor *const *in, int nin, const rl_attr
 }
 
 rl_status rl_shape_iota(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) {
-  (void)in; (void)nin;
+  (void)in;
+  (void)nin;
   return rl_rule_sizes(op, 1, &a->v[0].i, out);
 }
 
@@ -180,7 +183,8 @@ rl_status rl_shape_reshape(rl_op op, rl_tensor *const *in, int nin, const rl_att
   (void)nin;
   RL_TRY(rl_rule_sizes(op, a->nlist[0], a->list[0], out));
   int64_t n = shape_numel(out->ndim, out->size);
-  if (n != rl_numel(in[0])) return rl_error("[%s] number of elements; got %lld, need %lld", rl_ops[op].name, (long long)n, (long long)rl_numel(in[0]));
+  if (n != rl_numel(in[0]))
+    return rl_error("[%s] number of elements; got %lld, need %lld", rl_ops[op].name, (long long)n, (long long)rl_numel(in[0]));
   return RL_OK;
 }
 
@@ -188,7 +192,9 @@ static rl_status cat_check(rl_op op, const rl_tensor *first, const rl_tensor *t,
   char b1[256], b2[256];
   bool ok = t->ndim == first->ndim;
   for (int d = 0; ok && d < t->ndim; d++) ok = d == dim || t->size[d] == first->size[d];
-  return ok ? RL_OK : rl_error("[%s] sizes; got %s, need those of %s but along dimension %lld", rl_ops[op].name, rl_shape_str(t, b1), rl_shape_str(first, b2), (long long)dim + 1);
+  return ok ? RL_OK
+            : rl_error("[%s] sizes; got %s, need those of %s but along dimension %lld", rl_ops[op].name, rl_shape_str(t, b1), rl_shape_str(first, b2),
+                       (long long)dim + 1);
 }
 
 rl_status rl_shape_cat(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) {
@@ -205,10 +211,12 @@ rl_status rl_shape_cat(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *
 rl_status rl_shape_pad(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) {
   (void)nin;
   rl_rule_like(out, in[0]);
-  if (a->nlist[0] != in[0]->ndim || a->nlist[1] != in[0]->ndim) return rl_error("[%s] amounts; got %d and %d, need %d", rl_ops[op].name, a->nlist[0], a->nlist[1], in[0]->ndim);
+  if (a->nlist[0] != in[0]->ndim || a->nlist[1] != in[0]->ndim)
+    return rl_error("[%s] amounts; got %d and %d, need %d", rl_ops[op].name, a->nlist[0], a->nlist[1], in[0]->ndim);
   for (int d = 0; d < out->ndim; d++) {
     out->size[d] += a->list[0][d] + a->list[1][d];
-    if (out->size[d] < 0) return rl_error("[%s] cuts more than there is; dimension %d of size %lld", rl_ops[op].name, d + 1, (long long)in[0]->size[d]);
+    if (out->size[d] < 0)
+      return rl_error("[%s] cuts more than there is; dimension %d of size %lld", rl_ops[op].name, d + 1, (long long)in[0]->size[d]);
   }
   return RL_OK;
 }
@@ -223,7 +231,8 @@ rl_status rl_shape_repeat(rl_op op, rl_tensor *const *in, int nin, const rl_attr
 }
 
 rl_status rl_shape_matmul(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) {
-  (void)nin; (void)a;
+  (void)nin;
+  (void)a;
   const rl_tensor *x = in[0], *y = in[1];
   char b1[256], b2[256];
   int n = x->ndim;

@@ -68,19 +68,22 @@ RULE(index_fill) {
 }
 
 RULE(like_idx) {
-  (void)op; (void)nin; (void)a;
+  (void)op;
+  (void)nin;
+  (void)a;
   rl_rule_like(out, in[1]);
   return RL_OK;
 }
 
 /* Number of elements of x that are not 0. */
 static rl_status count_nonzero(rl_op op, rl_tensor *x, int64_t *n) {
-  if (rl_self.graph || rl_is_fake(x)) return rl_error_status(RL_NODATA, "[%s] the size of the result depends on values that are being captured", rl_ops[op].name);
+  if (rl_self.graph || rl_is_fake(x))
+    return rl_error_status(RL_NODATA, "[%s] the size of the result depends on values that are being captured", rl_ops[op].name);
   rl_number zero;
   rl_tensor *mask = NULL, *wide = NULL, *sum = NULL;
-  rl_attrs dt = {.v = {{.i = RL_I64}}}, all = {.nlist = {0}};
+  rl_attrs dt = { .v = { { .i = RL_I64 } } }, all = { .nlist = { 0 } };
   double v = 0;
-  rl_status s = rl_call(RL_OP_NE, (rl_tensor *[]){x, rl_number_set(&zero, 0)}, 2, NULL, &mask);
+  rl_status s = rl_call(RL_OP_NE, (rl_tensor *[]){ x, rl_number_set(&zero, 0) }, 2, NULL, &mask);
   if (s == RL_OK) s = rl_call(RL_OP_CAST, &mask, 1, &dt, &wide);
   if (s == RL_OK) s = rl_call(RL_OP_SUM, &wide, 1, &all, &sum);
   if (s == RL_OK) s = rl_tensor_item(sum, &v);
@@ -92,14 +95,16 @@ static rl_status count_nonzero(rl_op op, rl_tensor *x, int64_t *n) {
 }
 
 RULE(nonzero) {
-  (void)nin; (void)a;
+  (void)nin;
+  (void)a;
   int64_t n;
   RL_TRY(count_nonzero(op, in[0], &n));
-  return rl_rule_sizes(op, 2, (int64_t[]){n, in[0]->ndim}, out);
+  return rl_rule_sizes(op, 2, (int64_t[]){ n, in[0]->ndim }, out);
 }
 
 RULE(masked_select) {
-  (void)nin; (void)a;
+  (void)nin;
+  (void)a;
   int64_t n;
   if (rl_numel(in[0]) != rl_numel(in[1])) return index_error(op, "the mask", in[1], in[0]);
   RL_TRY(count_nonzero(op, in[1], &n));
@@ -123,7 +128,8 @@ RULE(topk) {
   (void)nin;
   int64_t k = a->v[0].i, dim = a->v[1].i;
   RL_TRY(rl_check_dim(op, in[0], dim));
-  if (k < 0 || k > in[0]->size[dim]) return rl_error("[%s] k; got %lld, need at most %lld", rl_ops[op].name, (long long)k, (long long)in[0]->size[dim]);
+  if (k < 0 || k > in[0]->size[dim])
+    return rl_error("[%s] k; got %lld, need at most %lld", rl_ops[op].name, (long long)k, (long long)in[0]->size[dim]);
   both(in[0], out);
   out[0].size[dim] = out[1].size[dim] = k;
   return RL_OK;

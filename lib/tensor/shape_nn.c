@@ -38,7 +38,8 @@ RULE(conv2d) {
   RL_TRY(conv_attrs(op, a, 0));
   int64_t groups = a->v[0].i;
   if (x->size[1] != w->size[1] * groups || w->size[0] % groups)
-    return rl_error("[%s] channels do not match; got %s and weight %s in %lld groups", rl_ops[op].name, rl_shape_str(x, b1), rl_shape_str(w, b2), (long long)groups);
+    return rl_error("[%s] channels do not match; got %s and weight %s in %lld groups", rl_ops[op].name, rl_shape_str(x, b1), rl_shape_str(w, b2),
+                    (long long)groups);
   if (nin > 2 && in[2] && (in[2]->ndim != 1 || in[2]->size[0] != w->size[0]))
     return rl_error("[%s] bias; got %s, need %lld", rl_ops[op].name, rl_shape_str(in[2], b1), (long long)w->size[0]);
   out->ndim = 4;
@@ -46,7 +47,9 @@ RULE(conv2d) {
   out->size[1] = w->size[0];
   for (int i = 0; i < 2; i++) {
     out->size[2 + i] = window_count(x->size[2 + i], w->size[2 + i], a->list[0][i], a->list[1][i], a->list[2][i]);
-    if (out->size[2 + i] < 1) return rl_error("[%s] the kernel is larger than the padded input; got %s and weight %s", rl_ops[op].name, rl_shape_str(x, b1), rl_shape_str(w, b2));
+    if (out->size[2 + i] < 1)
+      return rl_error("[%s] the kernel is larger than the padded input; got %s and weight %s", rl_ops[op].name, rl_shape_str(x, b1),
+                      rl_shape_str(w, b2));
   }
   return RL_OK;
 }
@@ -59,11 +62,12 @@ RULE(conv2d_dx) {
   RL_TRY(need_4d(op, "weight", in[1]));
   RL_TRY(need_pairs(op, a, 4));
   RL_TRY(conv_attrs(op, a, 1));
-  if (in[0]->size[1] != in[1]->size[0]) return rl_error("[%s] channels do not match; got %s and weight %s", rl_ops[op].name, rl_shape_str(in[0], b1), rl_shape_str(in[1], b2));
+  if (in[0]->size[1] != in[1]->size[0])
+    return rl_error("[%s] channels do not match; got %s and weight %s", rl_ops[op].name, rl_shape_str(in[0], b1), rl_shape_str(in[1], b2));
   for (int i = 0; i < 2; i++)
     if (window_count(a->list[0][i], in[1]->size[2 + i], a->list[1][i], a->list[2][i], a->list[3][i]) != in[0]->size[2 + i])
       return rl_error("[%s] sizes do not give this input; got %s from %lld", rl_ops[op].name, rl_shape_str(in[0], b1), (long long)a->list[0][i]);
-  return rl_rule_sizes(op, 4, (int64_t[]){in[0]->size[0], in[1]->size[1] * a->v[0].i, a->list[0][0], a->list[0][1]}, out);
+  return rl_rule_sizes(op, 4, (int64_t[]){ in[0]->size[0], in[1]->size[1] * a->v[0].i, a->list[0][0], a->list[0][1] }, out);
 }
 
 /* g (n, out, h, w), x (n, in, ...) -> (out, in / groups, sizes). */
@@ -76,7 +80,7 @@ RULE(conv2d_dw) {
   RL_TRY(conv_attrs(op, a, 1));
   if (in[0]->size[0] != in[1]->size[0] || in[1]->size[1] % a->v[0].i)
     return rl_error("[%s] sizes do not match; got %s and %s", rl_ops[op].name, rl_shape_str(in[0], b1), rl_shape_str(in[1], b2));
-  return rl_rule_sizes(op, 4, (int64_t[]){in[0]->size[1], in[1]->size[1] / a->v[0].i, a->list[0][0], a->list[0][1]}, out);
+  return rl_rule_sizes(op, 4, (int64_t[]){ in[0]->size[1], in[1]->size[1] / a->v[0].i, a->list[0][0], a->list[0][1] }, out);
 }
 
 /* Rounded up, a last window must still start inside the input or its left padding. */
@@ -93,9 +97,12 @@ static rl_status pool_sizes(rl_op op, const rl_tensor *x, const rl_attrs *a, boo
   rl_rule_like(out, x);
   for (int i = 0; i < 2; i++) {
     int64_t k = a->list[0][i], s = a->list[1][i], p = a->list[2][i], d = dilated ? a->list[3][i] : 1;
-    if (k < 1 || s < 1 || d < 1 || p < 0 || p > k / 2) return rl_error("[%s] kernel, stride and dilation must be 1 or more, padding at most half the kernel", rl_ops[op].name);
+    if (k < 1 || s < 1 || d < 1 || p < 0 || p > k / 2)
+      return rl_error("[%s] kernel, stride and dilation must be 1 or more, padding at most half the kernel", rl_ops[op].name);
     out->size[2 + i] = pool_count(x->size[2 + i], k, s, p, d, a->v[0].i);
-    if (out->size[2 + i] < 1) return rl_error("[%s] the window is larger than the input; got %lld, need at most %lld", rl_ops[op].name, (long long)k, (long long)(x->size[2 + i] + 2 * p));
+    if (out->size[2 + i] < 1)
+      return rl_error("[%s] the window is larger than the input; got %lld, need at most %lld", rl_ops[op].name, (long long)k,
+                      (long long)(x->size[2 + i] + 2 * p));
   }
   return RL_OK;
 }
@@ -118,7 +125,7 @@ RULE(pool_dx) {
   (void)nin;
   RL_TRY(need_4d(op, "input", in[0]));
   RL_TRY(need_pairs(op, a, 1));
-  return rl_rule_sizes(op, 4, (int64_t[]){in[0]->size[0], in[0]->size[1], a->list[0][0], a->list[0][1]}, out);
+  return rl_rule_sizes(op, 4, (int64_t[]){ in[0]->size[0], in[0]->size[1], a->list[0][0], a->list[0][1] }, out);
 }
 
 RULE(upsample2d) {
@@ -126,7 +133,7 @@ RULE(upsample2d) {
   RL_TRY(need_4d(op, "input", in[0]));
   const int64_t *s = in[0]->size, k = a->v[0].i;
   if (k < 1) return rl_error("[%s] scale; got %lld, need 1 or more", rl_ops[op].name, (long long)k);
-  return rl_rule_sizes(op, 4, (int64_t[]){s[0], s[1], s[2] * k, s[3] * k}, out);
+  return rl_rule_sizes(op, 4, (int64_t[]){ s[0], s[1], s[2] * k, s[3] * k }, out);
 }
 
 static rl_status channel_check(rl_op op, const rl_tensor *x, const rl_tensor *p) {
@@ -174,7 +181,8 @@ RULE(nll_loss) {
   (void)a;
   char b1[256], b2[256];
   if (in[0]->ndim != 2 || in[1]->ndim != 1 || in[0]->size[0] != in[1]->size[0])
-    return rl_error("[%s] sizes; got %s and targets %s, need (batch, classes) and (batch)", rl_ops[op].name, rl_shape_str(in[0], b1), rl_shape_str(in[1], b2));
+    return rl_error("[%s] sizes; got %s and targets %s, need (batch, classes) and (batch)", rl_ops[op].name, rl_shape_str(in[0], b1),
+                    rl_shape_str(in[1], b2));
   if (nin > 2) RL_TRY(channel_check(op, in[0], in[2]));
   out[0].ndim = out[1].ndim = 0;
   return RL_OK;

@@ -7,21 +7,24 @@
 #pragma weak rl_graph_storage_resize
 
 const rl_dtype_info rl_dtypes[RL_NDTYPE] = {
-#define RL_DTYPE(id, lua, st, ct, suf, bytes, isfloat, npy) {lua, #st, #ct, #suf, npy, bytes, isfloat},
+#define RL_DTYPE(id, lua, st, ct, suf, bytes, isfloat, npy) { lua, #st, #ct, #suf, npy, bytes, isfloat },
 #include "../dtypes.def"
 #undef RL_DTYPE
 };
 
-RL_TLS rl_state rl_self RL_TLS_FAST = {.default_dtype = RL_F64, .default_device = RL_CPU};
+RL_TLS rl_state rl_self RL_TLS_FAST = { .default_dtype = RL_F64, .default_device = RL_CPU };
 
 static size_t storage_bytes(const rl_storage *s) { return (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes; }
 
 rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
-  if (size < 0 || size > INT64_MAX / 16) { rl_error("[storage] bad size; got %lld", (long long)size); return NULL; }
+  if (size < 0 || size > INT64_MAX / 16) {
+    rl_error("[storage] bad size; got %lld", (long long)size);
+    return NULL;
+  }
   if (rl_self.graph) return rl_graph_storage_new(rl_self.graph, dt, dev, size);
   rl_storage *s = rl_alloc(sizeof *s);
   if (!s) return NULL;
-  *s = (rl_storage){.refs = 1, .dtype = dt, .device = dev, .size = size, .id = -1};
+  *s = (rl_storage){ .refs = 1, .dtype = dt, .device = dev, .size = size, .id = -1 };
   if (size && !(s->data = rl_alloc(storage_bytes(s)))) {
     rl_free(s, sizeof *s);
     return NULL;
@@ -38,7 +41,7 @@ rl_status rl_storage_resize(rl_storage *s, int64_t size) {
   if (s->graph) return rl_graph_storage_resize(s, size);
   if (size == s->size) return RL_OK;
   if (size < 0 || size > INT64_MAX / 16) return rl_error("[storage] bad size; got %lld", (long long)size);
-  rl_storage next = {.dtype = s->dtype, .size = size};
+  rl_storage next = { .dtype = s->dtype, .size = size };
   void *p = size ? rl_alloc(storage_bytes(&next)) : NULL;
   if (size && !p) return RL_OOM;
   size_t keep = RL_MIN(storage_bytes(s), storage_bytes(&next));

@@ -130,7 +130,7 @@ static void tensor_forget(rl_tensor *t) {
 }
 
 rl_status rl_tensor_resize(rl_tensor *t, int ndim, const int64_t *size) {
-  rl_geom g = {.ndim = ndim, .offset = t->offset};
+  rl_geom g = { .ndim = ndim, .offset = t->offset };
   RL_TRY(tensor_check_rank(ndim));
   int64_t n = tensor_strides(ndim, size, g.stride);
   if (n < 0) return rl_error("[resize] bad size");
@@ -168,9 +168,7 @@ bool rl_is_contiguous(const rl_tensor *t) {
   return true;
 }
 
-bool rl_same_shape(const rl_tensor *a, const rl_tensor *b) {
-  return a->ndim == b->ndim && !memcmp(a->size, b->size, a->ndim * sizeof *a->size);
-}
+bool rl_same_shape(const rl_tensor *a, const rl_tensor *b) { return a->ndim == b->ndim && !memcmp(a->size, b->size, a->ndim * sizeof *a->size); }
 
 bool rl_is_set_to(const rl_tensor *a, const rl_tensor *b) {
   return a->storage == b->storage && a->offset == b->offset && rl_same_shape(a, b) && !memcmp(a->stride, b->stride, a->ndim * sizeof *a->stride);

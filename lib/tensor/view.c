@@ -62,7 +62,8 @@ rl_status rl_view_transpose(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_
 rl_status rl_view_select(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_geom *g) {
   int64_t d = a->v[0].i, i = a->v[1].i;
   RL_TRY(rl_check_dim(op, x, d));
-  if (i < 0 || i >= x->size[d]) return rl_error("[%s] index out of range; got %lld, need 1 to %lld", rl_ops[op].name, (long long)i + 1, (long long)x->size[d]);
+  if (i < 0 || i >= x->size[d])
+    return rl_error("[%s] index out of range; got %lld, need 1 to %lld", rl_ops[op].name, (long long)i + 1, (long long)x->size[d]);
   geom_of(x, g);
   g->offset += i * x->stride[d];
   geom_remove(g, d);
@@ -74,7 +75,8 @@ rl_status rl_view_slice(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_geom
   RL_TRY(rl_check_dim(op, x, d));
   if (step < 1) return rl_error("[%s] step; got %lld, need 1 or more", rl_ops[op].name, (long long)step);
   if (start < 0 || len < 0 || start + (len > 0 ? (len - 1) * step + 1 : 0) > x->size[d])
-    return rl_error("[%s] range out of bounds; got %lld elements from %lld, need a range in 1 to %lld", rl_ops[op].name, (long long)len, (long long)start + 1, (long long)x->size[d]);
+    return rl_error("[%s] range out of bounds; got %lld elements from %lld, need a range in 1 to %lld", rl_ops[op].name, (long long)len,
+                    (long long)start + 1, (long long)x->size[d]);
   geom_of(x, g);
   if (len > 0) g->offset += start * x->stride[d];
   g->size[d] = len;
@@ -93,7 +95,8 @@ rl_status rl_view_squeeze(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_ge
 
 rl_status rl_view_unsqueeze(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_geom *g) {
   int64_t d = a->v[0].i;
-  if (d < 0 || d > x->ndim || x->ndim == RL_MAXDIM) return rl_error("[%s] dimension out of range; got %lld, need 1 to %d", rl_ops[op].name, (long long)d + 1, x->ndim + 1);
+  if (d < 0 || d > x->ndim || x->ndim == RL_MAXDIM)
+    return rl_error("[%s] dimension out of range; got %lld, need 1 to %d", rl_ops[op].name, (long long)d + 1, x->ndim + 1);
   geom_of(x, g);
   memmove(g->size + d + 1, g->size + d, (size_t)(x->ndim - d) * sizeof *g->size);
   memmove(g->stride + d + 1, g->stride + d, (size_t)(x->ndim - d) * sizeof *g->stride);
@@ -107,7 +110,10 @@ rl_status rl_view_unsqueeze(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_
 bool rl_view_strides(const rl_tensor *x, int ndim, const int64_t *size, int64_t *stride) {
   if (rl_numel(x) == 0) {
     int64_t n = 1;
-    for (int d = ndim - 1; d >= 0; d--) { stride[d] = n; n *= RL_MAX(size[d], 1); }
+    for (int d = ndim - 1; d >= 0; d--) {
+      stride[d] = n;
+      n *= RL_MAX(size[d], 1);
+    }
     return true;
   }
   int v = ndim - 1;
@@ -150,12 +156,13 @@ rl_status rl_view_view(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_geom 
   g->ndim = a->nlist[0];
   g->offset = x->offset;
   RL_TRY(view_sizes(op, x, a->nlist[0], a->list[0], g->size));
-  if (!rl_view_strides(x, g->ndim, g->size, g->stride)) return rl_error("[%s] the strides of a tensor %s do not allow these sizes; make it contiguous first", rl_ops[op].name, rl_shape_str(x, buf));
+  if (!rl_view_strides(x, g->ndim, g->size, g->stride))
+    return rl_error("[%s] the strides of a tensor %s do not allow these sizes; make it contiguous first", rl_ops[op].name, rl_shape_str(x, buf));
   return RL_OK;
 }
 
 rl_status rl_reshape(rl_tensor *x, int ndim, const int64_t *size, rl_tensor **out) {
-  rl_attrs a = {.nlist = {ndim}};
+  rl_attrs a = { .nlist = { ndim } };
   int64_t stride[RL_MAXDIM];
   if (ndim > RL_MAXDIM) return rl_error("[reshape] dimensions; got %d, need at most %d", ndim, RL_MAXDIM);
   RL_TRY(view_sizes(RL_OP_RESHAPE, x, ndim, size, a.list[0]));
@@ -171,7 +178,7 @@ rl_status rl_contiguous(rl_tensor *x, rl_tensor **out) {
     *out = rl_tensor_keep(x);
     return *out ? RL_OK : RL_OOM;
   }
-  rl_attrs a = {.v = {{.i = x->dtype}}};
+  rl_attrs a = { .v = { { .i = x->dtype } } };
   return rl_call(RL_OP_CAST, &x, 1, &a, out);
 }
 
