@@ -69,7 +69,7 @@ function M.capture(f, marks, opts, ...)
    local ok, e = xpcall(function()
       local results = evaluate(ctx, f, proto, unpack(args, 1, n))
       if ctx.gradStart ~= nil then C.setGradEnabled(ctx.gradStart) ctx.gradEnd = ctx.gradNow end
-      ctx.mutates = ctx.graph and #ctx.inputs > 0
+      ctx.mutates = ctx.graph and ctx.graph:count() > 0 -- also ops whose results are dropped: they draw random numbers
       emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
    end, handler)
    ctx:stop()
@@ -84,11 +84,10 @@ local function planRunner(ctx, opts)
    if opts.backend then
       local f = opts.backend(g, ctx.inputs)
       assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
-      return f
+      return function(_, ...) return f(...) end
    end
    local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
-   local planCall = plan.call
-   return function(...) return planCall(plan, ...) end, plan
+   return plan.call, plan
 end
 
 -- Compiles the graph; nil when there is nothing to run.
@@ -106,13 +105,23 @@ function State:count(kind)
    self.stats[kind] = (self.stats[kind] or 0) + 1
 end
 
+-- Lets go of everything that an entry does not need, the tensors of the captured call first of all.
+local function release(ctx)
+   for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0 = nil, nil, nil end
+   ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
+   ctx.tables, ctx.valueKeys, ctx.packages = {}, nil, nil
+end
+
 function State:addEntry(ctx, emitter, run, plan)
    local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo, emitter = emitter}
-   entry.fn, entry.text = emit.finish(emitter, run, function(i, ...) return self:missed(entry, i, ...) end, runtime)
+   entry.fn, entry.text = emit.finish(emitter, run, plan, function(i, ...) return self:missed(entry, i, ...) end, runtime)
    table.insert(self.entries, 1, entry)
    self.top = entry.fn
    self:count 'compiles'
-   log.log(1, 'compiled %s: %d guards, %d graph nodes', self.name, #entry.guards, ctx.graph and ctx.graph:count() or 0)
+   entry.nodes = ctx.graph and ctx.graph:count() or 0
+   release(ctx)
+   entry.emitter = nil
+   log.log(1, 'compiled %s: %d guards, %d graph nodes', self.name, #entry.guards, entry.nodes)
    if log.level >= 3 then
       for _, g in ipairs(entry.guards) do log.log(3, '   guard %s (%s)', emit.describe(g), g.where or '') end
    end

@@ -440,7 +440,7 @@ end
 -- Assembly ---------------------------------------------------------------------------------------------------------------------
 
 local PRELUDE = [[
-local K, V, T, F, run, tguard, miss, rt = ...
+local K, V, T, F, run, plan, tguard, miss, rt = ...
 local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
@@ -472,12 +472,13 @@ function Emit:planCall()
    local args = {unpack(self.inputs)}
    for _, e in ipairs(ctx.numbers) do args[#args + 1] = self:expr(e) end
    local list = self:list(args)
-   if n == 0 then return fmt('run(%s)', list) end
+   if list ~= '' then list = ', ' .. list end
+   if n == 0 then return fmt('run(plan%s)', list) end
    local outs = {}
    for i = 1, n do outs[i] = 'o__' .. i end
-   if n <= 60 and n + self.nlocal < 180 then return fmt('local %s = run(%s)', concat(outs, ', '), list) end
+   if n <= 60 and n + self.nlocal < 180 then return fmt('local %s = run(plan%s)', concat(outs, ', '), list) end
    self.manyOutputs = true
-   return fmt('local O = {run(%s)}', list)
+   return fmt('local O = {run(plan%s)}', list)
 end
 
 local function joinUpvalues(fn, ups)
@@ -503,12 +504,12 @@ function M.prepare(ctx, params, vararg, results)
    return e
 end
 
---- The function, given what runs the plan and what handles a miss (index of the guard, arguments...).
-function M.finish(e, run, miss, runtime)
+--- The function, given what runs the plan (plan, inputs...) and what handles a miss (index of the guard, arguments...).
+function M.finish(e, run, plan, miss, runtime)
    local text = e:source(e.call)
    if e.manyOutputs then text = text:gsub('%f[%w_]o__(%d+)%f[^%w_]', 'O[%1]') end
    local chunk = assert(loadstring(text, '=compiled'))
-   local fn = chunk(e.K, {}, e.T, nil, run, e.tguard, miss, runtime)
+   local fn = chunk(e.K, {}, e.T, nil, run, plan, e.tguard, miss, runtime)
    joinUpvalues(fn, e.ups)
    return fn, text
 end
@@ -521,7 +522,7 @@ function M.diagnose(ctx, params, vararg, runtime)
    e:tensors()
    local F = {}
    local chunk = assert(loadstring(e:source(), '=guards'))
-   local fn = chunk(e.K, {}, e.T or {}, F, nil, e.tguard, nil, runtime)
+   local fn = chunk(e.K, {}, e.T or {}, F, nil, nil, e.tguard, nil, runtime)
    joinUpvalues(fn, e.ups)
    return function(...)
       for i = #F, 1, -1 do F[i] = nil end
@@ -541,7 +542,7 @@ function M.inputs(ctx, params, vararg, runtime)
    local args = {unpack(e.inputs or {})}
    for _, x in ipairs(ctx.numbers) do args[#args + 1] = e:expr(x) end
    e.returns = e:list(args)
-   local fn = assert(loadstring(e:source(), '=inputs'))(e.K, {}, e.T or {}, {}, nil, e.tguard, nil, runtime)
+   local fn = assert(loadstring(e:source(), '=inputs'))(e.K, {}, e.T or {}, {}, nil, nil, e.tguard, nil, runtime)
    joinUpvalues(fn, e.ups)
    return fn
 end
