@@ -155,6 +155,8 @@ describe('elements', function()
       x:map2(torch.Tensor(2, 2):fill(1), torch.Tensor(2, 2):fill(2), function(a, b, c) return a + b + c end)
       assert.equal(5, x[1][1])
       raises('%[apply%]', function() x:apply(function() return 'a' end) end)
+      local y = torch.range(1, 1000)
+      raises('changed by the function', function() y:apply(function() y:storage():resize(1) y:set() return 1 end) end)
       raises('element counts', function() x:map(torch.Tensor(3), function() end) end)
    end)
 

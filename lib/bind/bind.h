@@ -88,6 +88,7 @@ typedef struct bind_walk { const rl_tensor *t; int64_t off, left, idx[RL_MAXDIM]
 bind_walk bind_walk_start(const rl_tensor *t);
 void bind_walk_next(bind_walk *w);
 void bind_values(lua_State *L, const rl_tensor *t, const char *what); /* raises when t is fake */
+void bind_real(lua_State *L, const rl_storage *s, const char *what);    /* the same for storages */
 void bind_wrote(rl_tensor *t);                                        /* elements were written behind rl_call's back */
 
 /* The collector's share of native memory. */

@@ -60,7 +60,7 @@ rl_tensor *bind_operand(lua_State *L, int i, rl_number *n) {
 double bind_number(lua_State *L, int i) {
   double v = 0;
   rl_tensor *t;
-  if (lua_type(L, i) == LUA_TNUMBER) return lua_tonumber(L, i);
+  if (lua_isnumber(L, i)) return lua_tonumber(L, i); /* strings of digits too, as Lua's own functions take them */
   if ((t = bind_totensor(L, i))) { BIND_TRY(L, rl_tensor_item(t, &v)); return v; }
   bind_argerror(L, i, "number");
   return 0;
@@ -92,6 +92,7 @@ int bind_sizes(lua_State *L, int i, int64_t *size) {
   int n = 0, top = lua_gettop(L);
   if (s) {
     if (s->dtype != RL_I64) bind_argerror(L, i, "LongStorage");
+    bind_real(L, s, "size");
     n = sizes_check(L, s->size);
     if (n) memcpy(size, s->data, (size_t)n * sizeof *size);
   } else if (lua_istable(L, i)) {

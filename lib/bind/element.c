@@ -106,6 +106,10 @@ void bind_values(lua_State *L, const rl_tensor *t, const char *what) {
   if (rl_is_fake(t)) luaL_error(L, "[capture] needs values: [%s] reads elements; got a fake tensor, need data", what);
 }
 
+void bind_real(lua_State *L, const rl_storage *s, const char *what) {
+  if (s->graph) luaL_error(L, "[capture] needs values: [%s] reads a storage; got a fake one, need data", what);
+}
+
 void bind_wrote(rl_tensor *t) {
   if (t->storage) t->storage->version++;
 }

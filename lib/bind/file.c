@@ -42,7 +42,7 @@ static int fail(lua_State *L, bind_file *f, const char *what) {
 static int64_t get_bytes(bind_file *f, void *p, int64_t n) {
   if (n <= 0) return 0;
   if (f->kind != F_MEMORY) return (int64_t)fread(p, 1, (size_t)n, f->h);
-  n = RL_MIN(n, f->len - f->pos);
+  n = RL_MIN(n, RL_MIN(f->len, f->mem->size) - f->pos); /* the program may have shrunk the storage */
   if (n <= 0) return 0;
   memcpy(p, (char *)f->mem->data + f->pos, (size_t)n);
   f->pos += n;
@@ -51,7 +51,7 @@ static int64_t get_bytes(bind_file *f, void *p, int64_t n) {
 
 static int get_char(bind_file *f) {
   if (f->kind != F_MEMORY) return getc(f->h);
-  return f->pos < f->len ? ((unsigned char *)f->mem->data)[f->pos++] : EOF;
+  return f->pos < RL_MIN(f->len, f->mem->size) ? ((unsigned char *)f->mem->data)[f->pos++] : EOF;
 }
 
 static void unget(bind_file *f, int c) {
@@ -176,6 +176,7 @@ static int typed_read(lua_State *L) {
   }
   if (s) {
     if (s->dtype != dt) return bind_argerror(L, 2, rl_dtypes[dt].name);
+    bind_real(L, s, "read");
     int64_t k = read_block(f, dt, s->data, s->size);
     if (k != s->size) fail(L, f, "read error: fewer elements than asked for");
     lua_pushnumber(L, (lua_Number)k);
@@ -203,6 +204,7 @@ static int typed_write(lua_State *L) {
   bool ok;
   if (s) {
     if (s->dtype != dt) return bind_argerror(L, 2, rl_dtypes[dt].name);
+    bind_real(L, s, "write");
     ok = write_block(f, dt, s->data, n = s->size);
   } else {
     bind_store_as(dt, &one, bind_number(L, 2));

@@ -64,6 +64,7 @@ static rl_tensor *storage_view(lua_State *L, rl_tensor *x, const rl_storage *s) 
   bind_box *b = start(L, x);
   rl_tensor *t = x;
   if (s->dtype != RL_I64 || s->size != bind_ndim(x)) luaL_error(L, "[index] storage key; got %d entries, need a LongStorage of %d", (int)s->size, bind_ndim(x));
+  bind_real(L, s, "index");
   for (int64_t k = 0; k < s->size; k++) t = replace(b, bind_select(L, t, 0, place(L, t, 0, (double)((int64_t *)s->data)[k])));
   return t;
 }

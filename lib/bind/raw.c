@@ -7,6 +7,7 @@ static void read_list(lua_State *L, int i, rl_attrs *a, int slot) {
   rl_storage *s = bind_tostorage(L, i);
   if (s) {
     if (s->dtype != RL_I64 || s->size > RL_MAXDIM) bind_argerror(L, i, "LongStorage of at most 12");
+    bind_real(L, s, "size");
     a->nlist[slot] = (int)s->size;
     if (s->size) memcpy(a->list[slot], s->data, (size_t)s->size * sizeof(int64_t));
   } else if (lua_istable(L, i)) {

@@ -102,7 +102,7 @@ static int storage_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) {
     rl_storage *s = bind_storage(L, 1);
     int64_t k = position(L, s, 2);
-    if (s->graph) return luaL_error(L, "[capture] needs values: [storage] reads an element; got a fake storage, need data");
+    bind_real(L, s, "storage");
     lua_pushnumber(L, bind_load_as((rl_dtype)s->dtype, at(s, k)));
     return 1;
   }
@@ -116,7 +116,7 @@ static int storage_newindex(lua_State *L) {
   if (lua_type(L, 2) != LUA_TNUMBER) return bind_argerror(L, 2, "index");
   int64_t k = position(L, s, 2);
   double v = bind_number(L, 3);
-  if (s->graph) return luaL_error(L, "[capture] needs values: [storage] writes an element; got a fake storage, need data");
+  bind_real(L, s, "storage");
   bind_store_as((rl_dtype)s->dtype, at(s, k), v);
   s->version++;
   return 0;
@@ -137,7 +137,8 @@ static int storage_resize(lua_State *L) {
 static int storage_fill(lua_State *L) {
   rl_storage *s = bind_storage(L, 1);
   double v = bind_number(L, 2);
-  for (int64_t k = 0; k < s->size && s->data; k++) bind_store_as((rl_dtype)s->dtype, at(s, k), v);
+  bind_real(L, s, "fill");
+  for (int64_t k = 0; k < s->size; k++) bind_store_as((rl_dtype)s->dtype, at(s, k), v);
   s->version++;
   lua_settop(L, 1);
   return 1;
@@ -146,7 +147,8 @@ static int storage_fill(lua_State *L) {
 static int storage_copy(lua_State *L) {
   rl_storage *s = bind_storage(L, 1), *u = bind_storage(L, 2);
   if (s->size != u->size) return luaL_error(L, "[copy] storage sizes differ; got %d, need %d", (int)u->size, (int)s->size);
-  if (s->graph || u->graph) return luaL_error(L, "[capture] needs values: [copy] copies a storage; got a fake one, need data");
+  bind_real(L, s, "copy");
+  bind_real(L, u, "copy");
   if (s->dtype == u->dtype && s->size) memmove(s->data, u->data, (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes);
   else for (int64_t k = 0; k < s->size; k++) bind_store_as((rl_dtype)s->dtype, at(s, k), bind_load_as((rl_dtype)u->dtype, at(u, k)));
   s->version++;
@@ -156,6 +158,7 @@ static int storage_copy(lua_State *L) {
 
 static int storage_totable(lua_State *L) {
   rl_storage *s = bind_storage(L, 1);
+  bind_real(L, s, "totable");
   lua_createtable(L, (int)s->size, 0);
   for (int64_t k = 0; k < s->size; k++) {
     lua_pushnumber(L, bind_load_as((rl_dtype)s->dtype, at(s, k)));
@@ -168,6 +171,7 @@ static int storage_totable(lua_State *L) {
 static int storage_string(lua_State *L) {
   rl_storage *s = bind_storage(L, 1);
   size_t n;
+  bind_real(L, s, "string");
   if (rl_dtypes[s->dtype].bytes != 1) return bind_argerror(L, 1, "ByteStorage or CharStorage");
   if (lua_isnoneornil(L, 2)) { lua_pushlstring(L, s->data ? (const char *)s->data : "", (size_t)s->size); return 1; }
   const char *str = luaL_checklstring(L, 2, &n);

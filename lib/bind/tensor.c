@@ -272,6 +272,12 @@ static int same_numel(lua_State *L, const rl_tensor *a, const rl_tensor *b, cons
   return 1;
 }
 
+/* The function may have resized the tensor it is called for: every access is checked. */
+static void inside(lua_State *L, const rl_tensor *t, int64_t off, const char *what) {
+  if (!t->storage || !t->storage->data || off < 0 || off >= t->storage->size)
+    luaL_error(L, "[%s] tensor changed by the function; got %d elements of storage, need it left alone", what, t->storage ? (int)t->storage->size : 0);
+}
+
 /* x:apply(f), x:map(y, f), x:map2(y, z, f): n tensors read, the first one written where f returns a number. */
 static int map_n(lua_State *L, int n, const char *what) {
   rl_tensor *t[3];
@@ -286,10 +292,12 @@ static int map_n(lua_State *L, int n, const char *what) {
   for (; w[0].left > 0; bind_walk_next(&w[0])) {
     lua_pushvalue(L, n + 1);
     for (int k = 0; k < n; k++) {
+      inside(L, t[k], w[k].off, what);
       lua_pushnumber(L, bind_load(t[k], w[k].off));
       if (k) bind_walk_next(&w[k]);
     }
     lua_call(L, n, 1);
+    inside(L, t[0], w[0].off, what);
     if (lua_isnumber(L, -1)) bind_store(t[0], w[0].off, lua_tonumber(L, -1));
     else if (!lua_isnil(L, -1)) return luaL_error(L, "[%s] result of the function; got %s, need number or nil", what, luaL_typename(L, -1));
     lua_pop(L, 1);
