@@ -174,6 +174,34 @@ describe('other layers', function()
       assert.near(d[1], b + c, 1e-12)
    end)
 
+   it('nn.SpatialReflectionPadding and nn.SpatialReplicationPadding', function()
+      local x = torch.randn(2, 4, 5)
+      local function expect(y, at)
+         assert.same({2, 4 + 1 + 3, 5 + 2 + 1}, sizes(y))
+         for i = 1, 8 do
+            for j = 1, 8 do assert.equal(x[2][at(i - 1, 4)][at(j - 2, 5)], y[2][i][j]) end
+         end
+      end
+      expect(check.module(nn.SpatialReflectionPadding(2, 1, 1, 3), x), function(k, n)
+         if k < 1 then k = 2 - k end
+         return k > n and 2 * n - k or k
+      end)
+      expect(check.module(nn.SpatialReplicationPadding(2, 1, 1, 3), x), function(k, n) return math.min(math.max(k, 1), n) end)
+      check.module(nn.SpatialReflectionPadding(1), torch.randn(2, 2, 3, 3))
+      assert.has_error(function() nn.SpatialReflectionPadding(4):forward(x) end)
+   end)
+
+   it('nn.RReLU', function()
+      local m, x = nn.RReLU(0.1, 0.4), torch.randn(50, 50)
+      local y = m:forward(x):clone()
+      local slope = torch.cdiv(y, x)
+      assert.is_true(slope:min() >= 0.1 and slope:max() <= 1)
+      assert.near(m:backward(x, torch.ones(50, 50)), slope, 1e-12)
+      m:evaluate()
+      check.module(m, torch.randn(3, 4))
+      assert.near(m:forward(torch.Tensor {-2, 2}), torch.Tensor {-0.5, 2}, 1e-12)
+   end)
+
    it('nn.WhiteNoise', function()
       local m, x = nn.WhiteNoise(0, 0.5), torch.zeros(100, 100)
       assert.is_true(math.abs(m:forward(x):std() - 0.5) < 0.03)
