@@ -165,6 +165,18 @@ static const char *rname(const lp_kernel *k, int i, char *buf, size_t n) {
   return buf;
 }
 
+static bool is_mask(const lp_ins *i) { return i->op == LP_EW && i->dt == RL_U8 && rl_ops[i->row].out_dtype == 1 + RL_U8; }
+
+/* Type of an instruction's variable. A comparison's 0 or 1 is as wide as what it compares: lanes of one width vectorise, bytes among floats
+ * do not. */
+static const char *var_type(const lp_kernel *k, int n) {
+  const lp_ins *i = &k->ins[n];
+  while (is_mask(i) && i->narg && is_mask(&k->ins[i->arg[0]])) i = &k->ins[i->arg[0]];
+  if (!is_mask(i) || !i->narg) return compute_type(k->ins[n].dt);
+  int dt = k->ins[i->arg[0]].dt;
+  return rl_dtypes[dt].bytes == 8 ? "int64_t" : rl_dtypes[dt].bytes == 4 || is_half(dt) ? "int32_t" : compute_type(RL_U8);
+}
+
 static int ew_type(const lp_kernel *k, const lp_ins *p) { return p->narg ? k->ins[p->arg[p->narg - 1]].dt : p->dt; }
 
 static void put_load(print *p, const lp_ins *i) {
@@ -208,7 +220,7 @@ static void put_value(print *p, int n) {
     cg_put(t, " + ((uint64_t)v%d < %" PRId64 "u ? (int64_t)v%d : 0) * %" PRId64 "])", i->arg[0], i->bound, i->arg[0], i->stride);
     break;
   case LP_EW:
-    cg_put(t, "(%s)(", compute_type(i->dt));
+    cg_put(t, "(%s)(", var_type(p->k, n));
     put_ew(p, i);
     cg_put(t, ")");
     break;
@@ -219,7 +231,7 @@ static void put_value(print *p, int n) {
 static void define(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
   if (i->op == LP_CHECK || i->op == LP_GATHER) line(p, "bad |= (uint64_t)v%d >= %" PRId64 "u;", i->arg[0], i->bound);
-  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", var_type(p->k, n), n);
   put_value(p, n);
   cg_put(p->t, ";\n");
 }
@@ -230,7 +242,7 @@ static void pull(print *p, int n, int pass) {
   if (i->level != LP_ELEM || p->done[n]) return;
   p->done[n] = true;
   if (i->keep && (i->fill || i->pass < pass)) {
-    cg_put(p->t, "%*sconst %s v%d = t%d[", 2 * p->depth, "", compute_type(i->dt), n, n);
+    cg_put(p->t, "%*sconst %s v%d = t%d[", 2 * p->depth, "", var_type(p->k, n), n, n);
     put_inner_position(p->t, p->k);
     cg_put(p->t, "];\n");
     return;
@@ -517,7 +529,7 @@ static void chunk_open(print *p) {
   if (checks(k)) line(p, "int bad = 0;");
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
-    if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", compute_type(i->dt), n, p->rowless ? (int64_t)BLOCK : k->inner);
+    if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", var_type(k, n), n, p->rowless ? (int64_t)BLOCK : k->inner);
     if (i->op != LP_RED || !i->phase) continue;
     if (i->level == LP_ELEM) {
       line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", compute_type(i->dt), n, compute_type(i->dt), col_offset(k, i), k->inner);

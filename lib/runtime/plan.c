@@ -27,6 +27,8 @@ typedef struct plan_call {
   int64_t rng;
 } plan_call;
 
+enum { REPORT_RUNS = 10 };   /* RELUME_DEBUG=2 reports launch times after so many runs, and when the plan is freed */
+
 typedef struct plan_step { plan_kernel kernel; plan_call *call; double seconds; int64_t runs; } plan_step;
 
 
@@ -44,6 +46,17 @@ struct rl_plan {
   uint8_t *written;          /* by input: the plan updates its storage */
   rl_plan_info info;
 };
+
+static void report_times(const rl_plan *p) {
+  for (int i = 0; i < p->nstep; i++) {
+    const plan_step *s = &p->step[i];
+    const cg_launch *l = &p->prog.launch[i];
+    if (!s->runs) continue;
+    double t = s->seconds / (double)s->runs;
+    fprintf(stderr, "[plan] %3d %8.1f us %7.2f GB/s %7.2f GFLOP/s  %s %s\n", i, t * 1e6, (double)l->bytes / t * 1e-9, (double)l->flops / t * 1e-9,
+      l->call ? "call" : "kernel", l->label);
+  }
+}
 
 /* ---- compiling ---- */
 
@@ -184,17 +197,6 @@ rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o) {
   return p;
 }
 
-static void report_times(const rl_plan *p) {
-  for (int i = 0; i < p->nstep; i++) {
-    const plan_step *s = &p->step[i];
-    const cg_launch *l = &p->prog.launch[i];
-    if (!s->runs) continue;
-    double t = s->seconds / (double)s->runs;
-    fprintf(stderr, "[plan] %3d %8.1f us %7.2f GB/s %7.2f GFLOP/s  %s %s\n", i, t * 1e6, (double)l->bytes / t * 1e-9, (double)l->flops / t * 1e-9,
-      l->call ? "call" : "kernel", l->label);
-  }
-}
-
 void rl_plan_free(rl_plan *p) {
   if (!p) return;
   if (rl_env_int(RL_ENV_DEBUG) >= 2 && p->step) report_times(p);
@@ -233,6 +235,7 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
     if (timed) { s->seconds += now() - t; s->runs++; }
   }
   gen->counter = base + (uint64_t)p->g->rng_total;
+  if (timed && p->nstep && p->step[0].runs == REPORT_RUNS) report_times(p);
   return RL_OK;
 }
 
