@@ -7,7 +7,7 @@ dofile((arg[0]:match '^(.*)examples/' or '') .. 'examples/paths.lua')
 require 'torch'
 
 local f = torch.compile(function(x, y)
-   local z = torch.exp(-(x - y):pow(2)) * torch.tanh(x) + 1
+   local z = torch.cmul(torch.exp(-(x - y):pow(2)), torch.tanh(x)) + 1
    return z:sum(2)
 end)
 

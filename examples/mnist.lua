@@ -1,6 +1,7 @@
 -- Trains on handwritten digits, eager or compiled: one training step is one closure, and --compile is one line.
 -- luajit examples/mnist.lua --model lenet --epochs 4 --compile
 local root = dofile((arg[0]:match '^(.*)examples/' or '') .. 'examples/paths.lua')
+local ffi = require 'ffi'
 require 'torch'
 require 'nn'
 require 'optim'
@@ -82,7 +83,8 @@ local function accuracy(images, labels)
    return right / images:size(1)
 end
 
-local tty = os.getenv 'TERM' and os.getenv 'TERM' ~= 'dumb'
+ffi.cdef 'int isatty(int);'
+local tty = ffi.C.isatty(1) == 1
 local function progress(epoch, done, total, loss, rate, left)
    io.write(('%sepoch %d/%d  step %d/%d  loss %.4f  %.0f digits/s  %ds left   %s')
       :format(tty and '\r' or '', epoch, opt.epochs, done, total, loss, rate, math.ceil(left), tty and '' or '\n'))
