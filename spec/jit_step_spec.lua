@@ -1,0 +1,146 @@
+-- Whole training steps: zero, forward, loss, backward and update are one graph, with eager's losses, parameters and buffers.
+
+local function models(kind)
+   if kind == 'conv' then
+      return nn.Sequential():add(nn.SpatialConvolution(1, 3, 3, 3)):add(nn.SpatialBatchNormalization(3)):add(nn.ReLU())
+         :add(nn.SpatialMaxPooling(2, 2)):add(nn.View(27)):add(nn.Linear(27, 12)):add(nn.ReLU()):add(nn.Dropout(0.3))
+         :add(nn.Linear(12, 4)):add(nn.LogSoftMax())
+   elseif kind == 'branches' then
+      return nn.Sequential():add(nn.Reshape(64)):add(nn.ConcatTable():add(nn.Linear(64, 8))
+         :add(nn.Sequential():add(nn.Linear(64, 8)):add(nn.Tanh()))):add(nn.CAddTable()):add(nn.Linear(8, 4)):add(nn.LogSoftMax())
+   end
+   return nn.Sequential():add(nn.View(64)):add(nn.Linear(64, 16)):add(nn.Sigmoid()):add(nn.Linear(16, 4)):add(nn.LogSoftMax())
+end
+
+local function make(kind, method, config)
+   torch.manualSeed(1)
+   local net, criterion = models(kind), nn.ClassNLLCriterion()
+   local params, grads = net:getParameters()
+   local state = {}
+   for k, v in pairs(config) do state[k] = v end
+   local function step(x, y)
+      local function feval()
+         grads:zero()
+         local out = net:forward(x)
+         local loss = criterion:forward(out, y)
+         net:backward(x, criterion:backward(out, y))
+         return loss, grads
+      end
+      local _, losses = optim[method](feval, params, state)
+      return losses[1]
+   end
+   return {step = step, net = net, params = params, state = state, criterion = criterion}
+end
+
+local function batch(n)
+   torch.manualSeed(n)
+   return torch.randn(n, 1, 8, 8), torch.rand(n):mul(4):floor():add(1)
+end
+
+local function compare(a, b, f, x, y, seed)
+   torch.manualSeed(seed)
+   local want = a.step(x, y)
+   torch.manualSeed(seed)
+   local got = f(x, y)
+   assert.equal('number', type(got))
+   assert.near(want, got, 1e-4 * math.max(1, math.abs(want)))
+   assert.is_true((a.net.output - b.net.output):abs():max() < 1e-3)
+   assert.is_true((a.net.gradInput - b.net.gradInput):abs():max() < 1e-3)
+   assert.near(a.criterion.output, b.criterion.output, 1e-4)
+end
+
+describe('a training step', function()
+   before_each(function() torch.setdefaulttensortype 'torch.FloatTensor' end)
+   after_each(function() torch.setdefaulttensortype 'torch.DoubleTensor' end)
+
+   for _, case in ipairs {
+      {'conv', 'sgd', {learningRate = 0.05, momentum = 0.9, dampening = 0, weightDecay = 1e-3}},
+      {'conv', 'rmsprop', {learningRate = 1e-3}},
+      {'branches', 'adam', {learningRate = 1e-3}},
+      {'plain', 'sgd', {learningRate = 0.1, learningRateDecay = 0.1, momentum = 0.5, nesterov = false}},
+   } do
+      it(('of %s with %s is one graph'):format(case[1], case[2]), function()
+         local a, b = make(unpack(case)), make(unpack(case))
+         local f = torch.compile(b.step)
+         local x, y = batch(4)
+         for seed = 1, 4 do compare(a, b, f, x, y, seed) end
+         assert.compiles(f, {graphs = 1, breaks = 0}, x, y)
+         local s = torch.compiler.stats(f)
+         assert.equal(0, s.eager)
+         assert.is_true(s.compiles <= 3, 'compiles ' .. s.compiles)
+      end)
+   end
+
+   it('follows learning rate, batch size and evaluation mode without many compiles', function()
+      local a, b = make('plain', 'sgd', {learningRate = 0.1, momentum = 0.9}), make('plain', 'sgd', {learningRate = 0.1, momentum = 0.9})
+      local f = torch.compile(b.step)
+      for i = 1, 8 do
+         a.state.learningRate, b.state.learningRate = 0.1 / i, 0.1 / i
+         local x, y = batch(i % 4 == 0 and 2 or 4)
+         compare(a, b, f, x, y, i)
+         if i == 5 then a.net:evaluate() b.net:evaluate() end
+      end
+      assert.equal(a.state.evalCounter, b.state.evalCounter)
+      assert.equal(0, torch.compiler.stats(f).eager)
+      assert.is_true(torch.compiler.stats(f).compiles <= 4)
+   end)
+
+   it('sees a method that is replaced on one object', function()
+      local net = nn.Sequential():add(nn.Linear(3, 2))
+      local f = torch.compile(function(x) return net:forward(x):sum() end)
+      local x = torch.ones(1, 3)
+      assert.near(net:forward(x):sum(), f(x), 1e-5)
+      net.modules[1].updateOutput = function(self, input)
+         self.output:resize(1, 2):fill(input:sum())
+         return self.output
+      end
+      assert.equal(6, f(x))
+   end)
+
+   it('evaluates modules whose gradients are written by hand', function()
+      local Twice = torch.class('jitspec.Twice', 'nn.Module')
+      function Twice:updateOutput(input) self.output:resizeAs(input):copy(input):mul(2) return self.output end
+      function Twice:updateGradInput(_, g) self.gradInput:resizeAs(g):copy(g):mul(2) return self.gradInput end
+      local function build()
+         torch.manualSeed(3)
+         return nn.Sequential():add(nn.Linear(3, 3)):add(jitspec.Twice()):add(nn.Linear(3, 1)), nn.MSECriterion()
+      end
+      local function stepOf(net, criterion)
+         return function(x, t)
+            net:zeroGradParameters()
+            local loss = criterion:forward(net:forward(x), t)
+            net:backward(x, criterion:backward(net.output, t))
+            net:updateParameters(0.1)
+            return loss
+         end
+      end
+      local step, f = stepOf(build()), torch.compile(stepOf(build()))
+      local x, t = torch.randn(5, 3), torch.randn(5, 1)
+      for _ = 1, 4 do assert.near(step(x, t), f(x, t), 1e-4) end
+      assert.compiles(f, {graphs = 1}, x, t)
+   end)
+
+   it('compiles a module in place', function()
+      local function build() torch.manualSeed(5) return nn.Sequential():add(nn.Linear(4, 4)):add(nn.Tanh()):add(nn.Linear(4, 2)) end
+      local a, b = build(), build()
+      local fields = 0
+      for _ in pairs(b) do fields = fields + 1 end
+      assert.is_true(rawequal(b, torch.compile(b)))
+      local x, g = torch.randn(3, 4), torch.randn(3, 2)
+      for _ = 1, 3 do
+         for _, net in ipairs {a, b} do
+            net:zeroGradParameters()
+            net:forward(x)
+            net:backward(x, g)
+            net:updateParameters(0.1)
+         end
+         assert.is_true((a.output - b.output):abs():max() < 1e-5)
+         assert.is_true((a.gradInput - b.gradInput):abs():max() < 1e-5)
+         assert.is_true((a.modules[1].weight - b.modules[1].weight):abs():max() < 1e-5)
+      end
+      for _ in pairs(b) do fields = fields - 1 end
+      assert.equal(0, fields)
+      assert.equal('nn.Sequential', torch.type(b))
+      assert.equal(1, torch.explain(b, x).graphs)
+   end)
+end)
