@@ -32,6 +32,25 @@ describe('fold', function()
       assert.equal(1, o.add)
    end)
 
+   it('computes reductions of constants', function()
+      local o = opsOf(function(x) return x + C.op.softmax(torch.DoubleTensor(3, 4):fill(2), 1) end)
+      for _, name in ipairs { 'sum', 'amax', 'exp', 'div' } do assert.is_nil(o[name]) end
+      assert.is_nil(opsOf(function(x) return x + torch.DoubleTensor(3, 4):fill(2):sum(1):sum(2):expand(3, 4) end).sum)
+   end)
+
+   it('lays constant outputs out as eager does', function()
+      local _, g = opsOf(function(x)
+         local y = torch.DoubleTensor(3, 4):fill(2)
+         return y, y:t(), torch.DoubleTensor(3):fill(1), x * 2
+      end)
+      local y, t, z = g:run(x34(), {})
+      assert.same({ 4, 1 }, y:stride():totable())
+      assert.same({ 1, 4 }, t:stride():totable())
+      assert.same({ 1 }, z:stride():totable())
+      y:fill(5)
+      assert.equal(5, t[4][3])
+   end)
+
    it('turns squares into products', function()
       assert.is_nil(opsOf(function(x) return x ^ 2 end).pow)
    end)
