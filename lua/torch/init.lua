@@ -36,6 +36,7 @@ local lazy = {
    serializeToStorage = 'serialize', deserializeFromStorage = 'serialize',
    File = 'File', DiskFile = 'File', MemoryFile = 'File', PipeFile = 'File',
    autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', compiler = 'compile',
+   multinomialAlias = 'random', multinomialAliasSetup = 'random',
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
    conv2 = 'conv', xcorr2 = 'conv',
 }
