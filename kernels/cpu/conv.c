@@ -91,7 +91,8 @@ static rl_status conv_run(conv *v, rl_tensor *p, rl_tensor *q, rl_tensor *out, c
   return s;
 }
 
-/* Threads that share the images; each has its own columns. */
+/* Threads share the images where there is enough to do; each has its own columns. */
+static bool shares(const conv *v) { return v->n > 1 && v->n * v->o * (v->c / v->groups) * v->kh * v->kw * v->oh * v->ow > 200000; }
 static size_t col_bytes(const conv *v) { return (size_t)(v->c / v->groups * v->kh * v->kw * v->oh * v->ow * v->bytes); }
 
 static rl_status forward(conv *v, rl_tensor *x, rl_tensor *w, rl_tensor *r) {
@@ -99,7 +100,7 @@ static rl_status forward(conv *v, rl_tensor *x, rl_tensor *w, rl_tensor *r) {
   const char *px = rl_data(x), *pw = rl_data(w);
   char *pr = rl_data(r);
   bool direct = pointwise(v), failed = false;
-#pragma omp parallel if (v->n > 1)
+#pragma omp parallel if (shares(v))
   {
     char *col = direct ? NULL : rl_alloc(col_bytes(v));
     if (!direct && !col) failed = true;
@@ -136,7 +137,7 @@ static rl_status input_gradient(conv *v, rl_tensor *g, rl_tensor *w, rl_tensor *
   const char *pg = rl_data(g), *pw = rl_data(w);
   char *pr = rl_data(r);
   bool direct = pointwise(v), failed = false;
-#pragma omp parallel if (v->n > 1)
+#pragma omp parallel if (shares(v))
   {
     char *col = direct ? NULL : rl_alloc(col_bytes(v));
     if (!direct && !col) failed = true;
@@ -170,7 +171,7 @@ static rl_status weight_gradient(conv *v, rl_tensor *g, rl_tensor *x, rl_tensor 
   const char *px = rl_data(x), *pg = rl_data(g);
   char *sum = rl_alloc((size_t)(parts * nw * v->bytes));
   bool direct = pointwise(v), failed = !sum;
-#pragma omp parallel for schedule(static) if (parts > 1)
+#pragma omp parallel for schedule(static) if (shares(v))
   for (int64_t p = 0; p < parts; p++) {
     char *col = direct ? NULL : rl_alloc(col_bytes(v));
     if (!direct && !col) failed = true;
