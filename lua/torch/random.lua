@@ -9,7 +9,7 @@ function M.multinomialAliasSetup(probs)
    local n, q, J = probs:size(1), probs:double():totable(), {}
    local total, small, large = 0, {}, {}
    for k = 1, n do
-      if not (q[k] >= 0) then error('[multinomialAliasSetup] probability ' .. k .. '; got ' .. tostring(q[k]) .. ', need 0 or more', 2) end
+      if q[k] < 0 or q[k] ~= q[k] then error('[multinomialAliasSetup] probability ' .. k .. '; got ' .. tostring(q[k]) .. ', need 0 or more', 2) end
       total = total + q[k]
    end
    if total <= 0 then error('[multinomialAliasSetup] sum of probabilities; got 0, need more', 2) end
