@@ -1,5 +1,6 @@
 -- Whole training steps: zero, forward, loss, backward and update are one graph, with eager's losses, parameters and buffers.
 
+-- luacheck: globals jitspec
 local function models(kind)
    if kind == 'conv' then
       return nn.Sequential():add(nn.SpatialConvolution(1, 3, 3, 3)):add(nn.SpatialBatchNormalization(3)):add(nn.ReLU())
