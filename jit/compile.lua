@@ -62,6 +62,7 @@ end
 function M.capture(f, marks, opts, ...)
    local proto = bytecode.of(f)
    local ctx = Context.new(marks, opts)
+   ctx.home = bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0)
    ctx.gradAtStart = okC and C.gradEnabled()
    if log.level >= 6 then ctx.trace = log.trace end
    local args, n = {...}, select('#', ...)

@@ -23,11 +23,11 @@ end
 --- Source line of the innermost frame.
 function Context:where()
    local f = self.frames[#self.frames]
-   if not f then return '?' end
+   if not f then return self.home or '?' end
    return bytecode.where(f.proto, f.pc - 1)
 end
 
-function Context:brk(id, detail) error(breaks.new(id, detail, self:where()), 0) end
+function Context:brk(id, detail, where) error(breaks.new(id, detail, where or self:where()), 0) end
 
 --- Raises a run-time error of the evaluated program, with Lua's position in front.
 function Context:raise(message)
@@ -302,6 +302,46 @@ function Context:rawget(t, key)
    return v
 end
 
+-- Random ops in the graph so far.
+local function randomOps(ctx)
+   local n = 0
+   for name, count in pairs(ctx.graph and ctx.graph:ops() or {}) do
+      local info = C.opInfo(name)
+      if info and math.floor(info.flags / 16) % 2 == 1 then n = n + count end
+   end
+   return n
+end
+
+local tapeUsers = setmetatable({}, {__mode = 'k'}) -- function -> whether a tape's side table is among its upvalues
+local function usesTape(f)
+   if tapeUsers[f] == nil then
+      tapeUsers[f] = false
+      for i = 1, 60 do
+         local name, t = debug.getupvalue(f, i)
+         if not name then break end
+         if type(t) == 'table' and isTape {real = t} then tapeUsers[f] = true end
+      end
+   end
+   return tapeUsers[f]
+end
+
+--- A frame begins: functions that write to a tape remember how many random ops there were.
+function Context:enter(frame)
+   local f = frame.fn.real
+   if f and usesTape(f) then frame.random = randomOps(self) end
+end
+
+--- A record is put on a tape. When random ops made it, its backward must be inside as well (see checkRecords in emit.lua).
+function Context:record(t, key)
+   local random = self.frames[#self.frames].random
+   if not random or randomOps(self) > random then
+      t.unread = t.unread or {}
+      t.unread[key] = self:where()
+   elseif t.unread then
+      t.unread[key] = nil
+   end
+end
+
 function Context:rawset(t, key, v)
    if key == nil then self:raise 'table index is nil' end
    if key ~= key then self:raise 'table index is NaN' end
@@ -312,10 +352,7 @@ function Context:rawset(t, key, v)
          t.d[key] = true
          t.order[#t.order + 1] = key
       end
-      if isTape(t) and not (v.k == 'const' and v.v == nil) then
-         t.unread = t.unread or {}
-         t.unread[key] = self:where()
-      end
+      if isTape(t) and not (v.k == 'const' and v.v == nil) then self:record(t, key) end
    else
       if not t.d[key] then
          t.d[key] = true

@@ -394,15 +394,9 @@ end
 
 -- Records of captured code are dropped, so a backward outside runs the forward again; random ops would then differ.
 local function checkRecords(ctx)
-   local random = false
-   for name in pairs(ctx.graph and ctx.graph:ops() or {}) do
-      local info = C.opInfo(name)
-      random = random or info and math.floor(info.flags / 16) % 2 == 1
-   end
-   if not random then return end
    for _, t in ipairs(ctx.touched) do
-      local key = t.unread and next(t.unread)
-      if key then ctx:brk('backward-outside', type(key) == 'table' and C.torch.typename(key) or 'a module') end
+      local key, where = next(t.unread or {})
+      if key then ctx:brk('backward-outside', type(key) == 'table' and C.torch.typename(key) or 'a module', where) end
    end
 end
 

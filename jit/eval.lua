@@ -65,6 +65,7 @@ function Context:inline(fn, args)
    while true do
       local f = newFrame(fn, protoOf(fn), args)
       self.frames[depth] = f
+      self:enter(f)
       local ret = execute(self, f)
       close(f, 0)
       local tail = f.tail
