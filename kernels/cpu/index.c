@@ -10,6 +10,12 @@ static rl_status check_index(rl_op op, const rl_tensor *idx, int64_t n) {
   const rl_tensor *t[] = {idx};
   const int64_t *p = rl_data(idx);
   int64_t at = 0;
+  if (rl_is_contiguous(idx)) {
+    int64_t m = rl_numel(idx);
+    uint64_t bad = 0;
+    for (int64_t i = 0; i < m; i++) bad |= (uint64_t)p[i] >= (uint64_t)n;
+    if (!bad) return RL_OK;
+  }
   for (walk w = walk_start(idx, -1, 1, t); !w.done; walk_next(&w), at++)
     if ((uint64_t)p[w.off[0]] >= (uint64_t)n) return bad_index(op, p[w.off[0]], at, n);
   return RL_OK;
@@ -223,6 +229,15 @@ RL_KERNEL(masked_select) {
   int64_t at = 0, st = out[0]->ndim ? out[0]->stride[0] : 1;
   int bytes = esize(x);
   if (!rl_numel(x)) return RL_OK;
+  if (rl_is_contiguous(x) && rl_is_contiguous(m) && st == 1) { /* always stores, moves on where the mask is set: no branch to mispredict */
+    int64_t n = rl_numel(x), total = rl_numel(out[0]);
+    const uint8_t *pm = rl_data(m);
+#define PICK(T) { const T *s = rl_data(x); T *d = rl_data(out[0]); \
+    for (int64_t i = 0; i < n && at < total; i++) d[at] = s[i], at += pm[i] != 0; }
+    BY_BYTES(bytes, PICK)
+#undef PICK
+    return RL_OK;
+  }
   for (walk w = walk_start(x, -1, 2, t); !w.done; walk_next(&w))
     if (((uint8_t *)rl_data(m))[w.off[1]]) memcpy((char *)rl_data(out[0]) + at++ * st * bytes, (char *)rl_data(x) + w.off[0] * bytes, (size_t)bytes);
   return RL_OK;

@@ -135,25 +135,40 @@ static void ew_pieces(const ew_loop *l, rl_ew_fn fn, const rl_attrs *a, int64_t 
   }
 }
 
-/* Rows shorter than this that are walked in a bad order (a transposed copy) go through square tiles. */
+/* A transposed copy: the result runs along its last dimension, an input along dimension across. Square tiles of the two, for every
+ * position of the others. */
 #define TILE 32
-static void ew_tiles(const ew_loop *l, rl_ew_fn fn, const rl_attrs *a) {
-  int64_t r = l->size[0], c = l->size[1], tiles = (r + TILE - 1) / TILE;
-#pragma omp parallel for schedule(static) if (r * c >= PAR)
-  for (int64_t b = 0; b < tiles; b++)
+static int ew_across(const ew_loop *l) {
+  int in = l->ndim - 1, best_d = -1;
+  if (in < 1 || l->size[in] < 8) return -1;
+  for (int k = 1; k < l->nt; k++)
+    for (int d = 0; d < in; d++)
+      if (l->size[d] >= 8 && l->stride[k][d] != 0 && llabs(l->stride[k][d]) < llabs(l->stride[k][in]) && llabs(l->stride[k][d]) <= 2 * l->bytes[k]) best_d = d;
+  return best_d;
+}
+static void ew_tiles(const ew_loop *l, int across, rl_ew_fn fn, const rl_attrs *a) {
+  int in = l->ndim - 1;
+  int64_t r = l->size[across], c = l->size[in], tiles = (r + TILE - 1) / TILE, outer = 1;
+  for (int d = 0; d < in; d++) outer *= d == across ? 1 : l->size[d];
+#pragma omp parallel for schedule(static) if (outer * r * c >= PAR)
+  for (int64_t t = 0; t < outer * tiles; t++) {
+    int64_t rest = t / tiles, b = t % tiles;
+    char *q[EW_MAX];
+    for (int k = 0; k < l->nt; k++) q[k] = l->p[k];
+    for (int d = in - 1; d >= 0; d--) {
+      if (d == across) continue;
+      int64_t i = rest % l->size[d];
+      rest /= l->size[d];
+      for (int k = 0; k < l->nt; k++) q[k] += i * l->stride[k][d];
+    }
     for (int64_t j = 0; j < c; j += TILE)
       for (int64_t i = b * TILE; i < RL_MIN(r, (b + 1) * TILE); i++) {
         char *p[EW_MAX];
         int64_t st[EW_MAX];
-        for (int k = 0; k < l->nt; k++) p[k] = l->p[k] + i * l->stride[k][0] + j * l->stride[k][1], st[k] = l->stride[k][1];
+        for (int k = 0; k < l->nt; k++) p[k] = q[k] + i * l->stride[k][across] + j * l->stride[k][in], st[k] = l->stride[k][in];
         fn(RL_MIN(TILE, c - j), p, st, a);
       }
-}
-static bool ew_transposed(const ew_loop *l) {
-  if (l->ndim != 2 || l->size[0] < TILE || l->size[1] < TILE) return false;
-  for (int k = 1; k < l->nt; k++)
-    if (llabs(l->stride[k][0]) < llabs(l->stride[k][1]) && l->stride[k][0] != 0) return true;
-  return false;
+  }
 }
 
 static void ew_go(ew_loop *l, rl_ew_fn fn, const rl_attrs *a) {
@@ -161,8 +176,9 @@ static void ew_go(ew_loop *l, rl_ew_fn fn, const rl_attrs *a) {
   int in = l->ndim - 1;
   int64_t n = in < 0 ? 1 : l->size[in], per_row = (n + PIECE - 1) / PIECE, outer = 1;
   for (int d = 0; d < in; d++) outer *= l->size[d];
-  if (ew_transposed(l)) {
-    ew_tiles(l, fn, a);
+  int across = ew_across(l);
+  if (across >= 0) {
+    ew_tiles(l, across, fn, a);
     return;
   }
   int64_t pieces = outer * per_row;
@@ -219,6 +235,11 @@ rl_status rl_cast_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a
 rl_status rl_cast_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out) {
   (void)op, (void)nin;
   return ew_start(in, 1, out[0], best.cast[in[0]->dtype][out[0]->dtype], a);
+}
+
+void rl_ew_move(rl_tensor *dst, const rl_tensor *src) {
+  rl_tensor *in[] = {(rl_tensor *)src};
+  ew_start(in, 1, dst, best.cast[dst->dtype][dst->dtype], NULL);
 }
 
 /* ---- reductions ---- */
@@ -378,6 +399,31 @@ rl_status rl_arg_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a,
   if (rl_numel(x) == 0) return rl_error("[%s] of an empty tensor has no value", rl_ops[op].name);
   red_setup(&l, x, a, out[0]);
   int64_t n = product(l.nk, l.ksize), m = product(l.nr, l.rsize), last = l.nr ? l.rsize[l.nr - 1] : 1, step = l.nr ? l.rin[l.nr - 1] : 0;
+  const rl_red_fns *f = &best.red[max ? RL_OP_AMAX : RL_OP_AMIN][x->dtype];
+  if (l.nr == 1 && step == esize(x) && m >= 32) { /* the value by vectors, then its first position */
+#define FIRST(S, C, LD, ST) \
+    _Pragma("omp parallel for schedule(static) if (n * m >= PAR)") \
+    for (int64_t i = 0; i < n; i++) { \
+      const S *p = (const S *)(l.x + offset_of(l.nk, l.ksize, l.kin, i)); \
+      char acc[16] __attribute__((aligned(16))); \
+      S b; \
+      f->init(1, acc); \
+      f->inner(m, (const char *)p, step, acc); \
+      f->store(1, acc, (char *)&b, 0); \
+      int64_t j = 0; \
+      const C e = LD(b); \
+      if (e == e) for (; j + 16 <= m; j += 16) { \
+        int hit = 0; \
+        for (int h = 0; h < 16; h++) hit |= LD(p[j + h]) == e; \
+        if (hit) break; \
+      } \
+      for (; j < m - 1; j++) { const C v = LD(p[j]); if (v == e || v != v) break; } \
+      *(int64_t *)(l.r + offset_of(l.nk, l.ksize, l.kout, i)) = j; \
+    }
+    BY_DTYPE(x->dtype, FIRST)
+#undef FIRST
+    return RL_OK;
+  }
 #define ARG(S, C, LD, ST) \
   _Pragma("omp parallel for schedule(static) if (n * m >= PAR)") \
   for (int64_t i = 0; i < n; i++) { \

@@ -73,6 +73,7 @@ static rl_status float_matmul(const rl_tensor *x, const rl_tensor *y, rl_tensor 
     rl_tensor_release(b.copy);
     return s;
   }
+#pragma omp parallel for schedule(static) if (batch > 1 && m * n * k < (1 << 24) && batch * m * n * k > (1 << 18))
   for (int64_t i = 0; i < batch; i++) {
     mat ai = a, bi = b;
     ai.p += d ? i * x->stride[0] * bytes : 0;

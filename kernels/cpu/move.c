@@ -4,6 +4,10 @@
 /* Sizes of dst are walked by rows of the last dimension. */
 rl_status rl_move(rl_tensor *dst, const rl_tensor *src) {
   if (!rl_numel(dst)) return RL_OK;
+  if (rl_numel(dst) > 2048) {
+    rl_ew_move(dst, src);
+    return RL_OK;
+  }
   int last = dst->ndim - 1;
   const rl_tensor *t[] = {dst, src};
   walk w = walk_start(dst, last, 2, t);

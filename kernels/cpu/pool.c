@@ -1,6 +1,7 @@
 /* Pooling and upsampling over planes (n, c, h, w): results and gradients. */
 #include <math.h>
 #include "walk.h"
+#include "rows.h"
 
 typedef struct pool { int64_t planes, c, h, w, oh, ow; const int64_t *k, *s, *p, *d; } pool;
 
@@ -12,6 +13,31 @@ static pool pool_of(const rl_tensor *x, const rl_tensor *r) {
 static int64_t plane(const rl_tensor *t, const pool *q, int64_t i) { return i / q->c * t->stride[0] + i % q->c * t->stride[1]; }
 static int64_t first_in(int64_t from, int64_t step) { return from >= 0 ? 0 : (-from + step - 1) / step; } /* first k with from + k step >= 0 */
 
+/* Outputs of a row whose window column v lies inside the plane: [*lo, *hi). */
+static void span(const pool *q, int64_t v, int64_t d, int64_t *lo, int64_t *hi) {
+  int64_t o = v * d - q->p[1], s = q->s[1];
+  *lo = o >= 0 ? 0 : RL_MIN(q->ow, (-o + s - 1) / s);
+  *hi = q->w > o ? RL_MIN(q->ow, (q->w - 1 - o) / s + 1) : 0;
+  *hi = RL_MAX(*hi, *lo);
+}
+/* Contiguous float or double planes: one row function a window position. */
+#define MAX_ROWS(S, T) \
+  static void max_rows_##S(const pool *q, const T *x, T *r, int64_t *at) { \
+    for (int64_t i = 0; i < q->oh; i++, r += q->ow, at += q->ow) { \
+      for (int64_t j = 0; j < q->ow; j++) r[j] = -INFINITY, at[j] = -1; \
+      int64_t y0 = i * q->s[0] - q->p[0], lo, hi; \
+      for (int64_t u = first_in(y0, q->d[0]); u < q->k[0] && y0 + u * q->d[0] < q->h; u++) \
+        for (int64_t v = 0; v < q->k[1]; v++) { \
+          span(q, v, q->d[1], &lo, &hi); \
+          int64_t p = (y0 + u * q->d[0]) * q->w + lo * q->s[1] + v * q->d[1] - q->p[1]; \
+          if (hi > lo) rl_rows()->maxpool_##S(hi - lo, x + p, q->s[1], p, r + lo, at + lo); \
+        } \
+      for (int64_t j = 0; j < q->ow; j++) at[j] = RL_MAX(at[j], 0); \
+    } \
+  }
+MAX_ROWS(f32, float)
+MAX_ROWS(f64, double)
+
 RL_KERNEL(max_pool2d) {
   RL_KERNEL_UNUSED;
   const rl_tensor *x = in[0];
@@ -19,6 +45,15 @@ RL_KERNEL(max_pool2d) {
   q.k = a->list[0], q.s = a->list[1], q.p = a->list[2], q.d = a->list[3];
   if (!rl_numel(out[0])) return RL_OK;
   const int64_t *sx = x->stride, *sr = out[0]->stride, *si = out[1]->stride;
+  if ((x->dtype == RL_F32 || x->dtype == RL_F64) && rl_is_contiguous(x) && rl_is_contiguous(out[0]) && rl_is_contiguous(out[1])) {
+    int64_t *at = rl_data(out[1]), m = q.oh * q.ow;
+#pragma omp parallel for schedule(static) if (q.planes * m * q.k[0] * q.k[1] > 32768)
+    for (int64_t t = 0; t < q.planes; t++) {
+      if (x->dtype == RL_F32) max_rows_f32(&q, (float *)rl_data(x) + t * q.h * q.w, (float *)rl_data(out[0]) + t * m, at + t * m);
+      else max_rows_f64(&q, (double *)rl_data(x) + t * q.h * q.w, (double *)rl_data(out[0]) + t * m, at + t * m);
+    }
+    return RL_OK;
+  }
 #define MAXP(S, C, LD, ST) \
   _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") \
   for (int64_t t = 0; t < q.planes; t++) { \
@@ -76,6 +111,22 @@ static int64_t window(int64_t i, int64_t k, int64_t s, int64_t p, int64_t n, boo
   return count_pad ? size : *hi - *lo;
 }
 
+#define AVG_ROWS(S, T) \
+  static void avg_rows_##S(const pool *q, bool cp, const T *x, T *r) { \
+    for (int64_t i = 0; i < q->oh; i++, r += q->ow) { \
+      int64_t y0, y1, x0, x1, lo, hi, dy = window(i, q->k[0], q->s[0], q->p[0], q->h, cp, &y0, &y1); \
+      for (int64_t j = 0; j < q->ow; j++) r[j] = 0; \
+      for (int64_t y = y0; y < y1; y++) \
+        for (int64_t v = 0; v < q->k[1]; v++) { \
+          span(q, v, 1, &lo, &hi); \
+          if (hi > lo) rl_rows()->addstep_##S(hi - lo, x + y * q->w + lo * q->s[1] + v - q->p[1], q->s[1], r + lo); \
+        } \
+      for (int64_t j = 0; j < q->ow; j++) r[j] /= (T)(dy * window(j, q->k[1], q->s[1], q->p[1], q->w, cp, &x0, &x1)); \
+    } \
+  }
+AVG_ROWS(f32, float)
+AVG_ROWS(f64, double)
+
 RL_KERNEL(avg_pool2d) {
   RL_KERNEL_UNUSED;
   const rl_tensor *x = in[0];
@@ -84,6 +135,15 @@ RL_KERNEL(avg_pool2d) {
   bool cp = a->v[1].i;
   if (!rl_numel(out[0])) return RL_OK;
   const int64_t *sx = x->stride, *sr = out[0]->stride;
+  if ((x->dtype == RL_F32 || x->dtype == RL_F64) && rl_is_contiguous(x) && rl_is_contiguous(out[0])) {
+    int64_t m = q.oh * q.ow;
+#pragma omp parallel for schedule(static) if (q.planes * m * q.k[0] * q.k[1] > 32768)
+    for (int64_t t = 0; t < q.planes; t++) {
+      if (x->dtype == RL_F32) avg_rows_f32(&q, cp, (float *)rl_data(x) + t * q.h * q.w, (float *)rl_data(out[0]) + t * m);
+      else avg_rows_f64(&q, cp, (double *)rl_data(x) + t * q.h * q.w, (double *)rl_data(out[0]) + t * m);
+    }
+    return RL_OK;
+  }
 #define AVG(S, C, LD, ST) \
   _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") \
   for (int64_t t = 0; t < q.planes; t++) { \
@@ -137,6 +197,7 @@ RL_KERNEL(adaptive_avg_pool2d) {
   const int64_t *sx = x->stride, *sr = out[0]->stride;
   if (!rl_numel(out[0])) return RL_OK;
 #define ADA(S, C, LD, ST) \
+  _Pragma("omp parallel for schedule(static) if (rl_numel(x) > 32768)") \
   for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
     const S *px = (const S *)rl_data(x) + plane(x, &q, t); \
     int64_t y0 = part_lo(i, q.h, q.oh), y1 = part_hi(i, q.h, q.oh), x0 = part_lo(j, q.w, q.ow), x1 = part_hi(j, q.w, q.ow); \
@@ -157,6 +218,7 @@ RL_KERNEL(adaptive_avg_pool2d_dx) {
   RL_TRY(rl_move_zero(out[0]));
   if (!rl_numel(g)) return RL_OK;
 #define ADAB(S, C, LD, ST) \
+  _Pragma("omp parallel for schedule(static) if (rl_numel(out[0]) > 32768)") \
   for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
     S *pr = (S *)rl_data(out[0]) + plane(out[0], &q, t); \
     int64_t y0 = part_lo(i, q.h, q.oh), y1 = part_hi(i, q.h, q.oh), x0 = part_lo(j, q.w, q.ow), x1 = part_hi(j, q.w, q.ow); \
@@ -175,7 +237,8 @@ RL_KERNEL(upsample_nearest2d) {
   pool q = pool_of(x, out[0]);
   const int64_t *sx = x->stride, *sr = out[0]->stride;
   if (!rl_numel(out[0])) return RL_OK;
-#define UP(T) for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) \
+#define UP(T) _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow > 32768)") \
+  for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) \
     ((T *)rl_data(out[0]))[plane(out[0], &q, t) + i * sr[2] + j * sr[3]] = ((const T *)rl_data(x))[plane(x, &q, t) + i / k * sx[2] + j / k * sx[3]];
   BY_BYTES(esize(x), UP)
 #undef UP

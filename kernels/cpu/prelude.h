@@ -244,12 +244,21 @@ RL_FN double rl_rand_f64(uint64_t seed, uint64_t counter, int64_t i) {
   rl_words r = rl_philox(seed, counter + (uint64_t)i / 2);
   return i & 1 ? rl_unit_f64(r.w[2], r.w[3]) : rl_unit_f64(r.w[0], r.w[1]);
 }
+/* cos and sin of 2 pi u for u in [0, 1): the quarter turn is split off exactly, the rest is a polynomial (after Cephes). */
+RL_FN float rl_turn_f32(float u, bool sine) {
+  int32_t k = (int32_t)(u * 4.f + 0.5f);
+  float t = (u - (float)k * 0.25f) * 6.283185307f, z = t * t;
+  float s = ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f) * z * t + t;
+  float c = ((2.443315712e-5f * z - 1.388731625e-3f) * z + 4.166664568e-2f) * z * z - 0.5f * z + 1.f;
+  k -= sine;
+  float v = k & 1 ? s : c;
+  return (k + 1) & 2 ? -v : v;
+}
 /* Box-Muller on uniforms u1 (0 moved to the smallest step) and u2. */
 RL_FN float rl_randn_f32(uint64_t seed, uint64_t counter, int64_t i) {
   rl_words r = rl_philox(seed, counter + (uint64_t)i / 4);
   float u1 = 1.f - rl_unit_f32(i & 2 ? r.w[2] : r.w[0]), u2 = rl_unit_f32(i & 2 ? r.w[3] : r.w[1]);
-  float m = sqrtf(-2.f * rl_log_f32(u1)), t = 6.283185307f * u2;
-  return m * (i & 1 ? sinf(t) : cosf(t));
+  return sqrtf(-2.f * rl_log_f32(u1)) * rl_turn_f32(u2, i & 1);
 }
 RL_FN double rl_randn_f64(uint64_t seed, uint64_t counter, int64_t i) {
   uint64_t j = (uint64_t)i & ~(uint64_t)1;

@@ -72,9 +72,63 @@ RL_FN void rl_rand_row_f32(float *restrict out, uint64_t seed, uint64_t counter,
     uint64_t c = counter + (uint64_t)(i + at) / 4;
     if ((uint32_t)c > 0xffffffffu - RL_ROW_LANES) break;
     rl_row_words(seed, c, w);
-    for (int j = 0; j < RL_ROW_LANES; j++) for (int l = 0; l < 4; l++) out[at + 4 * j + l] = rl_unit_f32(w[l][j]);
+    float *o = out + at;
+    for (int j = 0; j < RL_ROW_LANES; j++) {
+      o[4 * j] = rl_unit_f32(w[0][j]), o[4 * j + 1] = rl_unit_f32(w[1][j]);
+      o[4 * j + 2] = rl_unit_f32(w[2][j]), o[4 * j + 3] = rl_unit_f32(w[3][j]);
+    }
     at += 4 * RL_ROW_LANES;
   }
   for (; at < n; at++) out[at] = rl_rand_f32(seed, counter, i + at);
+}
+
+/* The same for normal draws: two uniforms give two neighbours. */
+RL_FN void rl_randn_row_f32(float *restrict out, uint64_t seed, uint64_t counter, int64_t i, int64_t n) {
+  int64_t at = 0;
+  uint32_t w[4][16];
+  float o[4][16];
+  for (; at < n && ((i + at) & 3); at++) out[at] = rl_randn_f32(seed, counter, i + at);
+  while (n - at >= 4 * RL_ROW_LANES) {
+    uint64_t c = counter + (uint64_t)(i + at) / 4;
+    if ((uint32_t)c > 0xffffffffu - RL_ROW_LANES) break;
+    rl_row_words(seed, c, w);
+    for (int p = 0; p < 4; p += 2)
+      for (int j = 0; j < RL_ROW_LANES; j++) {
+        float m = sqrtf(-2.f * rl_log_f32(1.f - rl_unit_f32(w[p][j]))), u = rl_unit_f32(w[p + 1][j]);
+        o[p][j] = m * rl_turn_f32(u, false), o[p + 1][j] = m * rl_turn_f32(u, true);
+      }
+    float *q = out + at;
+    for (int j = 0; j < RL_ROW_LANES; j++) q[4 * j] = o[0][j], q[4 * j + 1] = o[1][j], q[4 * j + 2] = o[2][j], q[4 * j + 3] = o[3][j];
+    at += 4 * RL_ROW_LANES;
+  }
+  for (; at < n; at++) out[at] = rl_randn_f32(seed, counter, i + at);
+}
+/* Doubles: one counter gives two uniforms, or two normals. Runs of 64 counters. */
+RL_FN void rl_rand_row_f64(double *restrict out, uint64_t seed, uint64_t counter, int64_t i, int64_t n) {
+  int64_t at = 0;
+  uint32_t w[4][16];
+  if (n > 0 && (i & 1)) out[at++] = rl_rand_f64(seed, counter, i);
+  while (n - at >= 2 * RL_ROW_LANES) {
+    uint64_t c = counter + (uint64_t)(i + at) / 2;
+    if ((uint32_t)c > 0xffffffffu - RL_ROW_LANES) break;
+    rl_row_words(seed, c, w);
+    for (int j = 0; j < RL_ROW_LANES; j++) out[at + 2 * j] = rl_unit_f64(w[0][j], w[1][j]), out[at + 2 * j + 1] = rl_unit_f64(w[2][j], w[3][j]);
+    at += 2 * RL_ROW_LANES;
+  }
+  for (; at < n; at++) out[at] = rl_rand_f64(seed, counter, i + at);
+}
+RL_FN void rl_randn_row_f64(double *restrict out, uint64_t seed, uint64_t counter, int64_t i, int64_t n) {
+  double u[128], v[128];
+  int64_t at = 0;
+  if (n > 0 && (i & 1)) out[at++] = rl_randn_f64(seed, counter, i);
+  while (n - at >= 2) {
+    int64_t m = n - at < 128 ? (n - at) / 2 * 2 : 128, h = m / 2;
+    rl_rand_row_f64(u, seed, counter, i + at, m);
+    for (int64_t j = 0; j < h; j++) v[j] = sqrt(-2. * log(1. - u[2 * j])), v[64 + j] = 6.28318530717958647692 * u[2 * j + 1];
+    for (int64_t j = 0; j < h; j++) u[j] = v[j] * cos(v[64 + j]), u[64 + j] = v[j] * sin(v[64 + j]);
+    for (int64_t j = 0; j < h; j++) out[at + 2 * j] = u[j], out[at + 2 * j + 1] = u[64 + j];
+    at += m;
+  }
+  if (at < n) out[at] = rl_randn_f64(seed, counter, i + at);
 }
 #endif

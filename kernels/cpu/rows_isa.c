@@ -72,21 +72,50 @@
   } \
   static void gather_back_##S(int64_t n, const TT *g, const TT *x, double mean, double rstd, double *dw, double *db) { \
     RL_IVDEP for (int64_t i = 0; i < n; i++) { dw[i] += (double)g[i] * (((double)x[i] - mean) * rstd); db[i] += (double)g[i]; } \
+  } \
+  static inline __attribute__((always_inline)) void take_##S(int64_t n, const TT *x, int64_t step, int64_t pos, TT *best, int64_t *at) { \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) { \
+      const TT e = x[i * step], b = best[i]; \
+      const bool take = (at[i] < 0) | (e > b) | ((e != e) & (b == b)); \
+      best[i] = take ? e : b; \
+      at[i] = take ? pos + i * step : at[i]; \
+    } \
+  } \
+  static void maxpool_##S(int64_t n, const TT *x, int64_t step, int64_t pos, TT *best, int64_t *at) { \
+    if (step == 1) take_##S(n, x, 1, pos, best, at); \
+    else if (step == 2) take_##S(n, x, 2, pos, best, at); \
+    else take_##S(n, x, step, pos, best, at); \
+  } \
+  static void addstep_##S(int64_t n, const TT *x, int64_t step, TT *r) { \
+    if (step == 1) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] += x[i]; \
+    else if (step == 2) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] += x[2 * i]; \
+    else for (int64_t i = 0; i < n; i++) r[i] += x[i * step]; \
   }
 ROWS(f32, float)
 ROWS(f64, double)
 
 static void rand_f32(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_rand_row_f32(o, s, c, i, n); }
-static void rand_f64(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { double *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_rand_f64(s, c, i + k); }
-static void rand_f16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_f16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_f16(rl_rand_f32(s, c, i + k)); }
-static void rand_bf16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_bf16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_bf16(rl_rand_f32(s, c, i + k)); }
-static void randn_f32(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { float *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_randn_f32(s, c, i + k); }
-static void randn_f64(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { double *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_randn_f64(s, c, i + k); }
-static void randn_f16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_f16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_f16(rl_randn_f32(s, c, i + k)); }
-static void randn_bf16(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_bf16 *r = o; for (int64_t k = 0; k < n; k++) r[k] = rl_st_bf16(rl_randn_f32(s, c, i + k)); }
+static void rand_f64(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_rand_row_f64(o, s, c, i, n); }
+static void randn_f32(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_randn_row_f32(o, s, c, i, n); }
+static void randn_f64(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { rl_randn_row_f64(o, s, c, i, n); }
+/* Half types: float draws in runs, rounded. */
+#define HALF_DRAW(NAME, S, T) \
+  static void NAME##_##S(int64_t i, int64_t n, void *o, uint64_t s, uint64_t c) { \
+    float b[512]; \
+    T *r = o; \
+    for (int64_t at = 0; at < n; at += 512) { \
+      int64_t m = n - at < 512 ? n - at : 512; \
+      NAME##_f32(i + at, m, b, s, c); \
+      for (int64_t k = 0; k < m; k++) r[at + k] = rl_st_##S(b[k]); \
+    } \
+  }
+HALF_DRAW(rand, f16, rl_f16)
+HALF_DRAW(rand, bf16, rl_bf16)
+HALF_DRAW(randn, f16, rl_f16)
+HALF_DRAW(randn, bf16, rl_bf16)
 
 #define TABLE(S) .softmax_##S = softmax_##S, .log_softmax_##S = log_softmax_##S, .softmax_dx_##S = softmax_dx_##S, .log_softmax_dx_##S = log_softmax_dx_##S, \
-  .sum_##S = sum_##S, .sumsq_##S = sumsq_##S, .dots_##S = dots_##S, .scale_##S = scale_##S, .affine_##S = affine_##S, .back_##S = back_##S, .gather_back_##S = gather_back_##S
+  .sum_##S = sum_##S, .sumsq_##S = sumsq_##S, .dots_##S = dots_##S, .scale_##S = scale_##S, .affine_##S = affine_##S, .back_##S = back_##S, .gather_back_##S = gather_back_##S, .maxpool_##S = maxpool_##S, .addstep_##S = addstep_##S
 const rl_row_fns RL_CAT(rl_row_table, RL_ISA) = {
   TABLE(f32), TABLE(f64),
   .draw = {{[RL_F32] = rand_f32, [RL_F64] = rand_f64, [RL_F16] = rand_f16, [RL_BF16] = rand_bf16},

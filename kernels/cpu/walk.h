@@ -68,6 +68,8 @@ static inline int64_t numel_but(const rl_tensor *t, int dim) {
   for (int d = 0; d < t->ndim; d++) if (d != dim) n *= t->size[d];
   return n;
 }
+/* The elementwise driver as a copy of the same dtype: joined dimensions, tiles, threads. */
+void rl_ew_move(rl_tensor *dst, const rl_tensor *src);
 /* Copies src's elements to dst of the same shape and dtype. */
 rl_status rl_move(rl_tensor *dst, const rl_tensor *src);
 rl_status rl_move_zero(rl_tensor *dst);
