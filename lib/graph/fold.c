@@ -201,7 +201,7 @@ static rl_ref fold_other(fold *f, rl_ref r, rl_ref *in) {
   if (graph_is_view(n->op)) return fold_view_node(f, n->op, in[0], a);
   if ((n->op == RL_G_CAST || n->op == RL_OP_CAST) && f->old->types[n->type].dtype == rl_node_type(f->g, in[0])->dtype &&
       !rl_node_type(f->g, in[0])->weak)
-    return fold_at_start(f->g, in[0]) ? in[0] : fold_copy(f, in[0]);
+    return fold_at_start(f->g, in[0]) || fold_constant_of(f->g, in[0]) >= 0 ? in[0] : fold_copy(f, in[0]);
   for (int k = 0; k < n->nin; k++) in[k] = fold_original(f->g, in[k]);
   if (n->op == RL_OP_RESHAPE) return fold_reshape(f, in[0], a);
   if (n->op == RL_OP_FULL) return fold_full(f, r);

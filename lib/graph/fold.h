@@ -29,6 +29,7 @@ rl_ref fold_scatter_emit(fold *f, rl_ref base, rl_ref v, const rl_type *t, const
 rl_ref fold_cat_emit(fold *f, const rl_ref *in, int n, const rl_type *t, const rl_attrs *a);
 
 bool fold_is_copy(const rl_graph *g, rl_ref r); /* a cast to its input's own dtype */
+rl_ref fold_constant_of(const rl_graph *g, rl_ref x);  /* the constant that all elements of x are, or -1 */
 
 /* Rules (fold_view.c, fold_ew.c): the value of the node on folded inputs, FOLD_KEEP, or -1 with a message. */
 rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a);

@@ -2,14 +2,14 @@
 #include "fold.h"
 #include <string.h>
 
-/* The constant that every element of x is: x is a constant or any view of one. */
-static rl_ref constant_of(const rl_graph *g, rl_ref x) {
-  while (graph_is_view(g->nodes[x].op)) x = rl_node_in(g, x, 0);
+/* The constant that every element of x is: x is a constant, or views and copies of one. */
+rl_ref fold_constant_of(const rl_graph *g, rl_ref x) {
+  while (graph_is_view(g->nodes[x].op) || fold_is_copy(g, x)) x = rl_node_in(g, x, 0);
   return g->nodes[x].op == RL_G_CONST ? x : -1;
 }
 
 static bool is_value(const rl_graph *g, rl_ref x, double v) {
-  rl_ref c = constant_of(g, x);
+  rl_ref c = fold_constant_of(g, x);
   if (c < 0) return false;
   const rl_attrs *a = graph_node_attrs(g, c);
   return rl_node_type(g, c)->dtype == RL_I64 ? a->v[0].i == (int64_t)v : a->v[0].f == v;
@@ -44,7 +44,7 @@ static bool read_number(rl_tensor *t, double *f, int64_t *i) {
 static bool compute(const rl_graph *g, int op, const rl_ref *in, int nin, const rl_attrs *a, double *f, int64_t *i) {
   rl_tensor *x[RL_MAXIN] = { 0 }, *out = NULL;
   bool ok = true;
-  for (int k = 0; k < nin && ok; k++) ok = (x[k] = real_number(g, constant_of(g, in[k]))) != NULL;
+  for (int k = 0; k < nin && ok; k++) ok = (x[k] = real_number(g, fold_constant_of(g, in[k]))) != NULL;
   ok = ok && rl_call((rl_op)op, x, nin, a, &out) == RL_OK && read_number(out, f, i);
   if (out) rl_tensor_release(out);
   for (int k = 0; k < nin; k++) if (x[k]) rl_tensor_release(x[k]);
@@ -69,7 +69,7 @@ static rl_ref fold_constant(fold *f, rl_ref r, const rl_ref *in) {
   double v = 0;
   int64_t i = 0;
   if (graph_numel(&t) == 0 || t.device != RL_CPU || t.weak) return FOLD_KEEP;
-  for (int k = 0; k < n->nin; k++) if (in[k] < 0 || constant_of(f->g, in[k]) < 0) return FOLD_KEEP;
+  for (int k = 0; k < n->nin; k++) if (in[k] < 0 || fold_constant_of(f->g, in[k]) < 0) return FOLD_KEEP;
   if (!compute_aside(f->g, n->op, in, n->nin, graph_node_attrs(f->old, r), &v, &i)) return FOLD_KEEP;
   return fold_broadcast(f, fold_const(f, (rl_dtype)t.dtype, RL_CPU, v, i), &t);
 }
@@ -92,7 +92,7 @@ static bool reduce_constant(const rl_graph *g, int op, rl_ref c, int64_t n, doub
 
 /* sum, amax ... of a constant: a constant. */
 rl_ref fold_reduction(fold *f, rl_ref r, rl_ref x) {
-  rl_ref c = constant_of(f->g, x);
+  rl_ref c = fold_constant_of(f->g, x);
   rl_type t = *rl_node_type(f->old, r);
   int64_t n = graph_numel(rl_node_type(f->g, x)), m = graph_numel(&t), i = 0;
   double v = 0;
@@ -173,7 +173,7 @@ static rl_ref fold_identity(fold *f, rl_ref r, const rl_ref *in) {
   case RL_OP_DIV: return is_value(g, in[1], 1) ? in[0] : FOLD_KEEP;
   case RL_OP_POW: return fold_pow(f, in);
   case RL_OP_NEG: return g->nodes[in[0]].op == RL_OP_NEG ? rl_node_in(g, in[0], 0) : FOLD_KEEP;
-  case RL_OP_WHERE: return constant_of(g, in[0]) < 0 ? FOLD_KEEP : is_value(g, in[0], 0) ? in[2] : in[1];
+  case RL_OP_WHERE: return fold_constant_of(g, in[0]) < 0 ? FOLD_KEEP : is_value(g, in[0], 0) ? in[2] : in[1];
   case RL_OP_CAST: return fold_cast_node(f, r, in[0]);
   default: return FOLD_KEEP;
   }

@@ -94,6 +94,8 @@ rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a) {
     x = fold_copy(f, x);
     if (x < 0 || graph_view_geom(op, rl_node_type(f->g, x), graph_node_geom(f->g, x), a, &t, &ge) != RL_OK) return -1;
   }
+  rl_ref c = fold_constant_of(f->g, x);
+  if (c >= 0 && !rl_node_type(f->g, c)->weak && graph_numel(&t)) return fold_broadcast(f, c, &t);
   if (graph_geom_same(&ge, graph_node_geom(f->g, x))) return x;
   rl_ref root = root_of(f->g, x);
   int rop = f->g->nodes[root].op;
