@@ -3,6 +3,7 @@
 #   demo   trains lenet, eager and compiled                 test   runs every spec
 #   check  AddressSanitizer + UBSan build and core specs    lint   luacheck, clang-format, the op table's own lint
 #   replay prints how this branch changes generated kernels bench  the benchmark workloads
+#   format clang-format in place
 #   docs   writes doc/ops.md from the op table              size   counts lines and bytes
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -42,6 +43,9 @@ lint:
 	@luajit lib/gen/lint.lua
 	@echo lint: clean
 
+format:
+	@git ls-files '*.c' '*.h' '*.cuh' '*.cu' | xargs -r clang-format -i
+
 replay: all
 	@luajit examples/bench/replay.lua
 
@@ -59,4 +63,4 @@ size:
 clean:
 	rm -rf build build-asan build.luarocks
 
-.PHONY: all setup demo test check lint replay bench docs size clean
+.PHONY: all setup demo test check lint replay bench docs size clean format

@@ -17,9 +17,9 @@ local shapes = { { 8, 5 }, { 8 }, { 3, 8 }, { 3 } }
 local function make()
    local n = 8 * 5 + 8 + 3 * 8 + 3
    local flat, gflat = lcg(1, n), lcg(2, n)
-   local list, at = { flat, gflat, lcg(3, 6, 5), torch.LongTensor { 0, 1, 2, 0, 1, 2 } }, 1
+   local list = { flat, gflat, lcg(3, 6, 5), torch.LongTensor { 0, 1, 2, 0, 1, 2 } }
    for _, buffer in ipairs { flat, gflat } do
-      at = 1
+      local at = 1
       for _, s in ipairs(shapes) do
          local k = s[1] * (s[2] or 1)
          list[#list + 1] = buffer:narrow(1, at, k):view(unpack(s))
