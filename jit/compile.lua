@@ -117,7 +117,7 @@ function State:addEntry(ctx, emitter, run, plan)
    local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo, emitter = emitter}
    entry.fn, entry.text = emit.finish(emitter, run, plan, function(i, ...) return self:missed(entry, i, ...) end, runtime)
    table.insert(self.entries, 1, entry)
-   self.top = entry.fn
+   self.top, self.attempts = entry.fn, 0
    self:count 'compiles'
    entry.nodes = ctx.graph and ctx.graph:count() or 0
    release(ctx)

@@ -146,6 +146,15 @@ function Context:needIdentity(v)
    end
 end
 
+--- The value is there (not nil): a table's length and keys, or a metatable's say, depend on it.
+function Context:present(v)
+   if v.k == 'num' then return self:needNum(v) end
+   if not v.src or v.g or v.pres or v.src.kind == 'const' then return end
+   v.pres = true
+   if v.k == 'const' and v.v == nil then return self:need(v) end
+   self:guard {kind = 'present', src = v.src}
+end
+
 --- The type is looked at (truth, type()).
 function Context:needType(v)
    local k = v.k
@@ -345,6 +354,7 @@ end
 function Context:rawset(t, key, v)
    if key == nil then self:raise 'table index is nil' end
    if key ~= key then self:raise 'table index is NaN' end
+   self:present(v)
    if t.real then
       if t.src.kind ~= 'const' then self:needTable(t) end
       if not t.d[key] then

@@ -145,6 +145,7 @@ function guards.distinct(self, g, x) return fmt('rawequal(%s, %s)', x, self:load
 function guards.len(_, g, x) return fmt('#%s ~= %d', x, g.value) end
 function guards.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:k(g.value)) end
 function guards.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:k(g.value)) end
+function guards.present(_, _, x) return fmt('%s == nil', x) end
 function guards.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
 function guards.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
 function guards.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
@@ -165,6 +166,8 @@ function M.describe(g)
    if g.kind == 'same' or g.kind == 'distinct' then return fmt('%s and %s are %s', name, g.other.text, g.kind == 'same' and 'one object' or 'two objects') end
    if g.kind == 'len' then return fmt('#%s == %d', name, g.value) end
    if g.kind == 'nargs' then return fmt('number of variable arguments == %d', g.value) end
+   if g.kind == 'present' then return name .. ' ~= nil' end
+   if g.kind == 'nograd' then return name .. ' has no gradient yet' end
    if g.kind == 'keys' then return fmt('keys of %s', name) end
    if g.kind == 'test' then return fmt('outcome of a comparison (%s) at %s', g.op, g.where) end
    if g.kind == 'tensors' then return 'types, sizes, strides or storages of the tensors' end
@@ -185,13 +188,14 @@ end
 
 --- Writes the guards; partial ones go into the one call that checks tensors.
 function Emit:guards()
-   local full, partial, graded = {}, {}, {}
+   local full, partial, graded, strong = {}, {}, {}, {}
    for _, v in ipairs(self.ctx.inputs) do
       full[v.src.id] = true
       if v.src.kind == 'grad' then graded[v.src.parent.id] = true end
    end
    for _, g in ipairs(self.ctx.guards) do
       if g.kind == 'partial' then partial[g.src.id] = true end
+      if g.kind == 'type' or g.kind == 'eq' or g.kind == 'ident' or g.kind == 'proto' or g.kind == 'metatable' and g.value then strong[g.src.id] = true end
       if g.kind == 'nograd' then graded[g.src.id] = true end
    end
    for _, g in ipairs(self.ctx.guards) do
@@ -200,6 +204,8 @@ function Emit:guards()
          if not full[g.src.id] then table.insert(self.partial, g) end
       elseif g.kind == 'metatable' and g.src and (full[g.src.id] or partial[g.src.id]) and not graded[g.src.id] then -- luacheck: ignore
          -- the check of all tensors covers it
+      elseif g.kind == 'present' and (strong[g.src.id] or full[g.src.id] or partial[g.src.id]) then -- luacheck: ignore
+         -- another guard of the same value says more
       else
          local x = g.src and self:load(g.src)
          self:check(g, guards[g.kind](self, g, x))

@@ -264,7 +264,10 @@ function M.index(ctx, t, key)
    if k == 'table' then
       local raw
       if key.k == 'const' and key.v == nil then ctx:need(key) raw = NIL else raw = ctx:rawget(t, ctx:key(key)) end
-      if not (raw.k == 'const' and raw.v == nil) then return raw end
+      if not (raw.k == 'const' and raw.v == nil) then
+         if t.real and debug.getmetatable(t.real) then ctx:present(raw) end
+         return raw
+      end
       local mt = ctx:metatable(t)
       if not mt then return raw end
       local h = ctx:rawget(mt, '__index')

@@ -75,6 +75,7 @@ end
 -- Inputs -----------------------------------------------------------------------------------------------------------------------
 
 local function inputGradient(ctx, v)
+   ctx:needType(v)
    local g = v.real:grad()
    if g then
       v.grad0 = {k = 'tensor', real = g, src = value.gradient(v.src)}
