@@ -265,7 +265,7 @@ function M.index(ctx, t, key)
       local raw
       if key.k == 'const' and key.v == nil then ctx:need(key) raw = NIL else raw = ctx:rawget(t, ctx:key(key)) end
       if not (raw.k == 'const' and raw.v == nil) then
-         if t.real and debug.getmetatable(t.real) then ctx:present(raw) end
+         if t.real then ctx:present(raw) end -- were it absent, the metatable would be asked
          return raw
       end
       local mt = ctx:metatable(t)
