@@ -41,9 +41,11 @@ describe('fold', function()
    it('lays constant outputs out as eager does', function()
       local _, g = opsOf(function(x)
          local y = torch.DoubleTensor(3, 4):fill(2)
-         return y, y:t(), torch.DoubleTensor(3):fill(1), x * 2
+         return y, y:t(), torch.DoubleTensor(3):fill(1), x * 2, torch.DoubleTensor(1):fill(7)
       end)
       local y, t, z = g:run(x34(), {})
+      local nodes, ends = g:walk()
+      assert.equal('cast_to', nodes[ends.outputs[5] + 1].op) -- a buffer of its own, not the constant
       assert.same({ 4, 1 }, y:stride():totable())
       assert.same({ 1, 4 }, t:stride():totable())
       assert.same({ 1 }, z:stride():totable())

@@ -164,14 +164,14 @@ rl_graph *graph_prune(const rl_graph *old) {
   return g;
 }
 
-/* Whether output i has to move to memory of its own: it lies in an input's, in that of another old storage's outputs, apart from those it
+/* Whether output i has to move to memory of its own: it lies in an input's, is a number, lies with another old storage's outputs, apart from those it
  * shared memory with, or in another layout. */
 static bool outputs_misplaced(const rl_graph *g, const rl_graph *old, const rl_ref *value, int32_t i, const int32_t *sid) {
   int32_t s = old->nodes[old->outputs[i]].storage, t = g->nodes[value[i]].storage;
   rl_geom og = *graph_node_geom(old, old->outputs[i]), ng = *graph_node_geom(g, value[i]);
   int lead = g->nodes[g->storage_node[t]].op;
   bool alone = true;
-  if (graph_input_of_storage(g, t) >= 0 || (lead == RL_G_TENSOR && sid[s] != t)) return true;
+  if (graph_input_of_storage(g, t) >= 0 || (lead == RL_G_TENSOR && sid[s] != t) || lead == RL_G_CONST || lead == RL_G_NUMBER) return true;
   for (int32_t j = 0; j < old->noutputs; j++) {
     bool same = old->nodes[old->outputs[j]].storage == s, shares = g->nodes[value[j]].storage == t;
     if (same != shares && (same || j < i)) return true;
