@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARALLEL_WORK = 1 << 16, BLOCK = 4096 };
+enum { PARALLEL_WORK = 1 << 17, BLOCK = 4096 };
 
 void cg_put(cg_text *t, const char *fmt, ...) {
   va_list ap, aq;

@@ -1,0 +1,76 @@
+-- Building generated code: cache on disk, corrupt entries, plans at a glance.
+local C = require 'relume.core'
+local plan = require 'support.plan'
+
+local function graph(k) return plan.graph(function(x) return torch.exp(x * k) + k end, { torch.randn(33) }) end
+
+describe('built plans', function()
+   it('come from the cache the second time', function()
+      local k = os.time() % 100000 + 0.125
+      assert.is_false(graph(k):compile():info().fromCache)
+      assert.is_true(graph(k):compile():info().fromCache)
+      assert.is_false(graph(k):compile{ strict = true }:info().fromCache)
+   end)
+   it('tell what they launch', function()
+      local p = graph(2):compile()
+      local info = p:info()
+      assert.equal(1, info.kernels)
+      assert.equal(0, info.calls)
+      assert.equal(1, info.inputs)
+      assert.equal(1, info.outputs)
+      assert.truthy(p:describe():find('kernel mul,exp,add', 1, true))
+      assert.truthy(p:source():find('rl_exp_f64', 1, true))
+   end)
+   it('refuse what is no tensor', function()
+      local p = graph(2):compile()
+      assert.has_error(function() p:run({ 3 }, {}) end)
+      assert.has_error(function() p:call() end)
+   end)
+   it('fast call gives what run gives', function()
+      local p = plan.graph(function(x, lr) return x * lr end, { torch.randn(5) }, { 2 }):compile()
+      local x = torch.randn(5)
+      assert.equal(0, plan.difference(p:run({ x }, { 3 }), p:call(x, 3)))
+   end)
+   it('parse from text', function()
+      local g = C.graphParse [[
+graph functional primitive {
+  %0 = input 0 : Float[4,3] of 12
+  %1 = neg(%0) : Float[4,3]
+  %2 = sum(%1) {dims=[1], keepdim=true} : Float[4,1]
+  output %2
+}
+]]
+      local x = torch.randn(4, 3):float()
+      assert.is_true(plan.difference((g:compile():run({ x }, {})), x:sum(2):mul(-1)) < 1e-6)
+   end)
+   it('survive damaged cache files', function()
+      local dir = os.tmpname()
+      os.remove(dir)
+      local program = ([[package.path, package.cpath = %q, %q
+         require 'torch'
+         local plan = require 'support.plan'
+         local p = plan.graph(function(x) return torch.exp(x * 7) end, { torch.randn(33) }):compile()
+         print(p:info().fromCache, p:run({ torch.randn(33) }, {}):nElement())]]):format(package.path, package.cpath)
+      local function run()
+         local name = os.tmpname()
+         local f = assert(io.open(name, 'w'))
+         f:write(program)
+         f:close()
+         local p = io.popen(('RELUME_CACHE=%s luajit %s 2>&1'):format(dir, name))
+         local out = p:read('*a')
+         p:close()
+         os.remove(name)
+         return (out:gsub('%s+', ' '))
+      end
+      assert.equal('false 33 ', run())
+      assert.equal('true 33 ', run())
+      local p = io.popen('ls ' .. dir .. '/v1/*.so')
+      local built = p:read('*l')
+      p:close()
+      local f = assert(io.open(built, 'w'))
+      f:write('not a library')
+      f:close()
+      assert.equal('false 33 ', run())
+      os.execute('rm -r ' .. dir)
+   end)
+end)
