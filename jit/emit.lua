@@ -362,7 +362,6 @@ function Emit:val(v) return val[v.k](self, v) end
 function Emit:line(...) self.body[#self.body + 1] = fmt(...) end
 
 local change = {}
-function change.set(self, c, x) self:line('set(%s, %s)', x, self:out(c.v)) end
 function change.flag(self, c, x) self:line('requiresGrad(%s, %s)', x, tostring(c.on)) end
 function change.grad(self, c, x) self:line('setGrad(%s, %s)', x, self:out(self.ctx.byfake[c.fake] or {k = 'tensor', fake = c.fake})) end
 function change.ungrad(self, _, x) self:line('setGrad(%s, nil)', x) end
@@ -410,7 +409,14 @@ function Emit:effects(results)
    local ctx = self.ctx
    checkRecords(ctx)
    local tensors = ctx.graph and ctx:tensorChanges() or {}
-   for _, c in ipairs(tensors) do change[c.kind](self, c, self:load(c.v.src)) end
+   local sets = {}
+   for _, c in ipairs(tensors) do
+      if c.kind == 'set' then sets[#sets + 1] = fmt('%s, %s', self:load(c.v.src), self:out(c.v)) end
+   end
+   for i = 1, #sets, 40 do self:line('setAll(%s)', concat(sets, ', ', i, math.min(i + 39, #sets))) end
+   for _, c in ipairs(tensors) do
+      if c.kind ~= 'set' then change[c.kind](self, c, self:load(c.v.src)) end
+   end
    for _, t in ipairs(ctx.touched) do self:tableWrites(t) end
    for _, t in ipairs(ctx.metaTouched or {}) do
       self:line('dsetmetatable(%s, %s)', self:load(t.src), t.meta and self:val(t.meta) or 'nil')
@@ -445,8 +451,8 @@ local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getme
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
-local set, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
-   rt.set, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
+local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
+   rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
 ]]
 
 --- Source text of the finished function.

@@ -37,7 +37,7 @@ end
 if okC then
    local x = C.torch.DoubleTensor and C.torch.DoubleTensor() or C.constructors['torch.DoubleTensor']()
    local mt = debug.getmetatable(x)
-   rt.set, rt.grad, rt.setGrad, rt.requiresGrad = mt.set, mt.grad, mt.setGrad, mt.requiresGrad
+   rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad = C.setAll, mt.grad, mt.setGrad, mt.requiresGrad
    rt.item, rt.clone = C.item, mt.clone
    rt.gradEnabled, rt.setGradEnabled = C.gradEnabled, C.setGradEnabled
    rt.cloneStorage = function(s) return C.torch.LongStorage(s:totable()) end

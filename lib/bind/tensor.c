@@ -245,6 +245,15 @@ static int tensor_set(lua_State *L) {
   return 1;
 }
 
+/* C.setAll(t1, y1, t2, y2, ...): t:set(y) for each pair, in one call after a plan has run. */
+static int core_set_all(lua_State *L) {
+  for (int k = 1, n = lua_gettop(L); k < n; k += 2) {
+    rl_tensor *t = bind_tensor(L, k), *u = bind_tensor(L, k + 1);
+    if (t != u) set_to_tensor(L, t, u);
+  }
+  return 0;
+}
+
 /* Elements to Lua ------------------------------------------------------------------------------------------------------------- */
 
 static int64_t totable_level(lua_State *L, const rl_tensor *t, int d, int64_t off) {
@@ -369,7 +378,7 @@ static const bind_reg value_methods[] = {
 
 static const bind_reg functions[] = {{"numel", tensor_numel}, {NULL, NULL}};
 static const bind_reg value_functions[] = {{"totable", tensor_totable}, {"equal", tensor_equal}, {NULL, NULL}};
-static const bind_reg core[] = {{"pointer", core_pointer}, {"data", core_data}, {"cdata", core_cdata}, {NULL, NULL}};
+static const bind_reg core[] = {{"pointer", core_pointer}, {"setAll", core_set_all}, {"data", core_data}, {"cdata", core_cdata}, {NULL, NULL}};
 
 void bind_open_tensor(lua_State *L) {
   bind_methods(L, shape_methods, true);
