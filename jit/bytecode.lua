@@ -2,7 +2,9 @@
 -- The dump is never patched, also when LuaJIT has compiled the function's loops. Opcodes are named through jit.vmdef.
 
 local bit = require 'bit'
-local vmdef = require 'jit.vmdef'
+-- LuaJIT's own table of opcodes; the copy from build time serves where LUA_PATH leaves LuaJIT's folder out, as `luarocks path` does.
+local found, vmdef = pcall(require, 'jit.vmdef')
+if not found then vmdef = require 'relume.vmdef' end
 local jutil = require 'jit.util'
 local band, rshift = bit.band, bit.rshift
 local byte, sub = string.byte, string.sub
