@@ -108,6 +108,30 @@ describe('torch.compile', function()
       assert.equal(0, stats(c).eager)
    end)
 
+   it('captures torch.grad, double backward and functions with their own gradient', function()
+      local Exp = torch.autograd.Function.extend 'Exp'
+      function Exp.forward(ctx, x) ctx.y = torch.exp(x) return ctx.y end
+      function Exp.backward(ctx, dy) return torch.cmul(dy, ctx.y) end
+      local programs = {
+         function(w, x) local g, l = torch.grad(function(p) return torch.cmul(p.w, x):pow(2):sum() end)({w = w:detach()}) return g.w, l end,
+         function(w, x)
+            local y = torch.cmul(w, x):pow(3):sum()
+            torch.autograd.grad({y}, {w}, nil, {createGraph = true})[1]:pow(2):sum():backward()
+            return w:grad():clone()
+         end,
+         function(w, x) local l = Exp.apply(torch.cmul(w, x)):sum() l:backward() return w:grad():clone(), l:detach() end,
+      }
+      local x = torch.FloatTensor {1, 2, 3}
+      for _, f in ipairs(programs) do
+         local c = torch.compile(f)
+         for _ = 1, 2 do
+            local a, b = torch.ones(3):requiresGrad(true), torch.ones(3):requiresGrad(true)
+            assert.is_true(near(f(a, x), c(b, x), 1e-3))
+         end
+         assert.equal(0, stats(c).eager)
+      end
+   end)
+
    it('restores the gradient mode and follows noGrad', function()
       local w = torch.ones(2):requiresGrad(true)
       local c = torch.compile(function(x) return torch.noGrad(function() return torch.cmul(w, x) end) end)

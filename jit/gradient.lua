@@ -1,0 +1,44 @@
+-- Gradients while capturing: functions of the core that the Lua side of autograd calls (function -> model).
+
+local value = require 'relume.jit.value'
+local call = require 'relume.jit.call'
+local okC, C = pcall(require, 'relume.core')
+
+if not okC then return {} end
+local const, FALSE, NIL = value.const, value.FALSE, value.NIL
+
+-- Captured code must not see that it is captured.
+call.models[C.isFake] = function() return {FALSE, n = 1} end
+
+-- The check of all tensors guards the default type.
+call.models[C.getDefaultDtype] = function() return {const(C.getDefaultDtype()), n = 1} end
+
+-- x:totable() of one element without a dimension is a number; others need values.
+local totable = debug.getmetatable(C.constructors['torch.DoubleTensor']()).totable
+local function totableModel(ctx, args)
+   local v = args[1] or NIL
+   if v.k == 'gnum' then return {v, n = 1} end
+   if v.k ~= 'tensor' then ctx:raise 'bad argument #1 to totable' end
+   local _, grad, sizes = C.tensorFacts(v.real or v.fake)
+   if #sizes > 0 or grad then ctx:brk('needs-values', 'totable') end
+   return {{k = 'gnum', fake = ctx:fake(v)}, n = 1}
+end
+call.models[totable] = totableModel
+if C.torch.totable then call.models[C.torch.totable] = totableModel end
+
+-- C.custom(inputs, outputs, backward): the engine calls back into the evaluator with fakes.
+call.models[C.custom] = function(ctx, args)
+   ctx:location()
+   local f = args[3] or NIL
+   C.custom(ctx:raw(args[1]), ctx:raw(args[2]), function(...)
+      local values = {n = select('#', ...)}
+      for i = 1, values.n do values[i] = ctx:result((select(i, ...))) end
+      local r = ctx:call(f, values)
+      local out = {}
+      for i = 1, r.n do out[i] = ctx:raw(r[i] or NIL) end
+      return unpack(out, 1, r.n)
+   end)
+   return {n = 0}
+end
+
+return {}
