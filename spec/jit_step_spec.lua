@@ -86,6 +86,31 @@ describe('a training step', function()
       assert.is_true(torch.compiler.stats(f).compiles <= 4)
    end)
 
+   it('of a deep network passes many tensors and results', function()
+      local function build()
+         torch.manualSeed(2)
+         local net = nn.Sequential()
+         for _ = 1, 55 do net:add(nn.Linear(3, 3)):add(nn.Tanh()) end
+         local criterion = nn.MSECriterion()
+         return function(x, t)
+            net:zeroGradParameters()
+            local loss = criterion:forward(net:forward(x), t)
+            net:backward(x, criterion:backward(net.output, t))
+            net:updateParameters(0.1)
+            return loss
+         end, net
+      end
+      local step, a = build()
+      local raw, b = build()
+      local f, x, t = torch.compile(raw), torch.randn(2, 3), torch.randn(2, 3)
+      for _ = 1, 3 do assert.near(step(x, t), f(x, t), 1e-4) end
+      for i = 1, 109, 2 do
+         assert.is_true((a.modules[i].weight - b.modules[i].weight):abs():max() < 1e-4)
+         assert.is_true((a.modules[i].output - b.modules[i].output):abs():max() < 1e-4)
+      end
+      assert.compiles(f, {graphs = 1, breaks = 0}, x, t)
+   end)
+
    it('sees a method that is replaced on one object', function()
       local net = nn.Sequential():add(nn.Linear(3, 2))
       local f = torch.compile(function(x) return net:forward(x):sum() end)
