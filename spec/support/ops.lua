@@ -268,7 +268,7 @@ function ops.eager(case)
 end
 
 --- Records the cases in one graph, compiles it, runs it: results by case.
-function ops.compiled(cases)
+function ops.compiled(cases, options)
    local g, tensors, outputs = C.graphBegin(), {}, {}
    local ok, err = pcall(function()
       for i, case in ipairs(cases) do
@@ -287,7 +287,7 @@ function ops.compiled(cases)
    end)
    g:stop()
    if not ok then error(err, 0) end
-   local flat, results, at = { g:compile({}):run(tensors, {}) }, {}, 0
+   local flat, results, at = { g:compile(options or {}):run(tensors, {}) }, {}, 0
    for i = 1, #cases do
       results[i] = { unpack(flat, at + 1, at + outputs[i]) }
       at = at + outputs[i]
