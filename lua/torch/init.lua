@@ -1,5 +1,12 @@
 -- torch: the package a program requires; fills the core's function table with what is written in Lua.
 -- relume.core (C) + torch.* modules -> global `torch`. Rarely used parts load at first use.
+-- Threads that wait give the processor back soon: spinning against another busy process made matrix products ten times slower.
+-- OpenMP reads this when the core loads it.
+if not os.getenv 'GOMP_SPINCOUNT' and not os.getenv 'OMP_WAIT_POLICY' then
+   local ffi = require 'ffi'
+   pcall(ffi.cdef, 'int setenv(const char *name, const char *value, int replace);')
+   pcall(function() ffi.C.setenv('GOMP_SPINCOUNT', '2000', 0) end)
+end
 local C = require 'relume.core'
 local torch = C.torch
 rawset(_G, 'torch', torch)
