@@ -43,7 +43,7 @@ rl_tensor *rl_tensor_empty(rl_dtype dt, rl_device dev, int ndim, const int64_t *
   int64_t n = tensor_strides(ndim, size, t->stride);
   if (n < 0) rl_error("[tensor] bad size");
   t->ndim = (uint8_t)ndim;
-  memcpy(t->size, size, (size_t)ndim * sizeof *size);
+  if (ndim) memcpy(t->size, size, (size_t)ndim * sizeof *size);
   if (n < 0 || !(t->storage = rl_storage_new(dt, dev, n))) {
     rl_free(t, sizeof *t);
     return NULL;
