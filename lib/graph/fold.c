@@ -69,7 +69,7 @@ static bool fold_same_attrs(int op, const rl_attrs *a, const rl_attrs *b) {
 static bool fold_same_op(const rl_graph *g, rl_ref a, rl_ref b) {
   const rl_node *x = &g->nodes[a], *y = &g->nodes[b];
   return x->op == y->op && x->type == y->type && x->nin == y->nin && x->rng == y->rng &&
-         !memcmp(&g->refs[x->in], &g->refs[y->in], sizeof(rl_ref) * (size_t)x->nin) &&
+         (!x->nin || !memcmp(&g->refs[x->in], &g->refs[y->in], sizeof(rl_ref) * (size_t)x->nin)) &&
          fold_same_attrs(x->op, graph_node_attrs(g, a), graph_node_attrs(g, b));
 }
 
