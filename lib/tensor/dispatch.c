@@ -214,8 +214,29 @@ static bool wants_grad(const rl_op_info *o, rl_tensor *const *in, int nin) {
   return false;
 }
 
+/* The commonest call, told in a few compares: one or two dense tensors of one shape and dtype, nothing recorded. Shape rules and argument
+ * preparation would change nothing, so the kernel runs at once. */
+static bool plain(const rl_op_info *o, rl_tensor *const *in, int nin) {
+  const rl_tensor *x = in[0], *y = in[nin - 1];
+  if (o->kind != RL_K_EW || nin > 2 || o->nin != nin || o->out_dtype || o->in_dtypes[0] || rl_self.graph) return false;
+  if (x->dtype != y->dtype || x->ndim != y->ndim || x->ndim == 0 || x->ag || y->ag || !x->storage || !y->storage) return false;
+  if (x->storage->graph || y->storage->graph || x->device != y->device || !o->kernel[x->device]) return false;
+  if (o->dtypes && (o->dtypes == 1) != rl_dtypes[x->dtype].is_float) return false;
+  for (int d = 0; d < x->ndim; d++)
+    if (x->size[d] != y->size[d]) return false;
+  return rl_is_contiguous(x) && rl_is_contiguous(y);
+}
+
+static rl_status call_plain(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out) {
+  if (!(out[0] = rl_tensor_empty(in[0]->dtype, in[0]->device, in[0]->ndim, in[0]->size))) return RL_OOM;
+  rl_status s = rl_ops[op].kernel[in[0]->device](op, in, nin, a, out);
+  if (s != RL_OK) drop_outputs(1, out);
+  return s;
+}
+
 static rl_status call_fresh(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out) {
   const rl_op_info *o = &rl_ops[op];
+  if (nin > 0 && plain(o, in, nin)) return call_plain(op, in, nin, a, out);
   bool record = wants_grad(o, in, nin);
   if (o->flags & RL_OPF_INLINE) return (o->flags & RL_OPF_NODIFF) ? expand_quietly(op, in, nin, a, out) : rl_expand(op, in, nin, a, out);
   rl_meta m[RL_MAXOUT];
