@@ -175,7 +175,11 @@ static rl_status first_groups(cg *c) {
     g->node[0] = i;
     g->call = n->kind == CG_CALL;
     n->group = c->ngroup - 1;
-    if (!g->call && !cg_map(c, g, false)) return rl_error("[compile] no loops for %s (node %d)", node_label(c, i), n->ref);
+    if (!g->call && !cg_map(c, g, false)) { /* sizes that share no loop, as of a transposed reshape: the eager kernel */
+      if (n->op >= RL_NOP || !rl_ops[n->op].kernel[RL_CPU]) return rl_error("[compile] no loops for %s (node %d)", node_label(c, i), n->ref);
+      n->kind = CG_CALL;
+      g->call = true;
+    }
   }
   return RL_OK;
 }
