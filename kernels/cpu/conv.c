@@ -22,9 +22,7 @@ static void conv_sizes(conv *v, const rl_tensor *x, const rl_tensor *w, const rl
   v->oh = g->size[2], v->ow = g->size[3];
   v->dt = x->dtype, v->bytes = esize(x);
 }
-static bool pointwise(const conv *v) {
-  return v->kh == 1 && v->kw == 1 && v->sh == 1 && v->sw == 1 && v->ph == 0 && v->pw == 0;
-}
+static bool pointwise(const conv *v) { return v->kh == 1 && v->kw == 1 && v->sh == 1 && v->sw == 1 && v->ph == 0 && v->pw == 0; }
 
 /* x (c, h, w) of one group -> col (c kh kw, oh ow); outside is 0. */
 #define IM2COL(T) \
@@ -34,13 +32,18 @@ static bool pointwise(const conv *v) {
       const T *plane = x + k / (v->kh * v->kw) * v->h * v->w; \
       for (int64_t y = 0; y < v->oh; y++, col += v->ow) { \
         int64_t iy = y * v->sh - v->ph + i * v->dh; \
-        if (iy < 0 || iy >= v->h) { memset(col, 0, (size_t)v->ow * sizeof(T)); continue; } \
+        if (iy < 0 || iy >= v->h) { \
+          memset(col, 0, (size_t)v->ow * sizeof(T)); \
+          continue; \
+        } \
         const T *row = plane + iy * v->w; \
         int64_t lo = 0, hi = v->ow; \
         while (lo < hi && x0 + lo * v->sw < 0) col[lo++] = 0; \
         while (hi > lo && x0 + (hi - 1) * v->sw >= v->w) col[--hi] = 0; \
-        if (v->sw == 1) { if (hi > lo) memcpy(col + lo, row + x0 + lo, (size_t)(hi - lo) * sizeof(T)); } \
-        else for (int64_t q = lo; q < hi; q++) col[q] = row[x0 + q * v->sw]; \
+        if (v->sw == 1) { \
+          if (hi > lo) memcpy(col + lo, row + x0 + lo, (size_t)(hi - lo) * sizeof(T)); \
+        } else \
+          for (int64_t q = lo; q < hi; q++) col[q] = row[x0 + q * v->sw]; \
       } \
     } \
   } \
@@ -70,10 +73,14 @@ static void col2im(const conv *v, int64_t c, const char *col, char *x) {
   if (v->dt == RL_F64) col2im_double(v, c, (const double *)col, (double *)x);
   else col2im_float(v, c, (const float *)col, (float *)x);
 }
-static void gemm(rl_dtype dt, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const char *a, int64_t la, const char *b, int64_t lb, double beta, char *c, int64_t lc) {
+static void gemm(rl_dtype dt, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const char *a, int64_t la, const char *b, int64_t lb, double beta,
+                 char *c, int64_t lc) {
   CBLAS_TRANSPOSE x = ta ? CblasTrans : CblasNoTrans, y = tb ? CblasTrans : CblasNoTrans;
-  if (dt == RL_F64) cblas_dgemm(CblasRowMajor, x, y, (int)m, (int)n, (int)k, 1, (const double *)a, (int)la, (const double *)b, (int)lb, beta, (double *)c, (int)lc);
-  else cblas_sgemm(CblasRowMajor, x, y, (int)m, (int)n, (int)k, 1, (const float *)a, (int)la, (const float *)b, (int)lb, (float)beta, (float *)c, (int)lc);
+  if (dt == RL_F64)
+    cblas_dgemm(CblasRowMajor, x, y, (int)m, (int)n, (int)k, 1, (const double *)a, (int)la, (const double *)b, (int)lb, beta, (double *)c, (int)lc);
+  else
+    cblas_sgemm(CblasRowMajor, x, y, (int)m, (int)n, (int)k, 1, (const float *)a, (int)la, (const float *)b, (int)lb, (float)beta, (float *)c,
+                (int)lc);
 }
 
 typedef rl_status (*conv_body)(conv *v, rl_tensor *p, rl_tensor *q, rl_tensor *r);
@@ -126,7 +133,7 @@ RL_KERNEL(conv2d) {
   if (!rl_numel(in[1])) RL_TRY(rl_move_zero(out[0]));
   else RL_TRY(conv_run(&v, in[0], in[1], out[0], forward));
   if (nin < 3 || !in[2]) return RL_OK;
-  rl_tensor b = *in[2], *io[] = {out[0], &b};
+  rl_tensor b = *in[2], *io[] = { out[0], &b };
   b.ndim = 4;
   for (int d = 0; d < 4; d++) b.size[d] = out[0]->size[d], b.stride[d] = d == 1 ? in[2]->stride[0] : 0;
   return rl_ops[RL_OP_ADD].kernel[RL_CPU](RL_OP_ADD, io, 2, NULL, out);
@@ -180,13 +187,16 @@ static rl_status weight_gradient(conv *v, rl_tensor *g, rl_tensor *x, rl_tensor 
       for (int64_t gr = 0; gr < v->groups; gr++) {
         const char *xi = px + (i * v->c + gr * cg) * v->h * v->w * v->bytes;
         if (!direct) im2col(v, cg, xi, col);
-        gemm(v->dt, false, true, og, k, l, pg + (i * v->o + gr * og) * l * v->bytes, l, direct ? xi : col, l, i == from ? 0 : 1, sum + (p * nw + gr * og * k) * v->bytes, k);
+        gemm(v->dt, false, true, og, k, l, pg + (i * v->o + gr * og) * l * v->bytes, l, direct ? xi : col, l, i == from ? 0 : 1,
+             sum + (p * nw + gr * og * k) * v->bytes, k);
       }
     if (col) rl_free(col, col_bytes(v));
   }
   for (int64_t p = 1; p < parts && !failed; p++) {
-    if (v->dt == RL_F64) for (int64_t i = 0; i < nw; i++) ((double *)sum)[i] += ((double *)sum)[p * nw + i];
-    else for (int64_t i = 0; i < nw; i++) ((float *)sum)[i] += ((float *)sum)[p * nw + i];
+    if (v->dt == RL_F64)
+      for (int64_t i = 0; i < nw; i++) ((double *)sum)[i] += ((double *)sum)[p * nw + i];
+    else
+      for (int64_t i = 0; i < nw; i++) ((float *)sum)[i] += ((float *)sum)[p * nw + i];
   }
   if (!failed) memcpy(rl_data(r), sum, (size_t)(nw * v->bytes));
   if (sum) rl_free(sum, (size_t)(parts * nw * v->bytes));

@@ -2,12 +2,13 @@
 #include "walk.h"
 
 static rl_status bad_index(rl_op op, int64_t i, int64_t at, int64_t n) {
-  return rl_error("[%s] index out of range; got %lld at element %lld, need 1 to %lld", rl_ops[op].name, (long long)i + 1, (long long)at + 1, (long long)n);
+  return rl_error("[%s] index out of range; got %lld at element %lld, need 1 to %lld", rl_ops[op].name, (long long)i + 1, (long long)at + 1,
+                  (long long)n);
 }
 /* Checks every element of idx against [0, n). */
 static rl_status check_index(rl_op op, const rl_tensor *idx, int64_t n) {
   if (!rl_numel(idx)) return RL_OK;
-  const rl_tensor *t[] = {idx};
+  const rl_tensor *t[] = { idx };
   const int64_t *p = rl_data(idx);
   int64_t at = 0;
   if (rl_is_contiguous(idx)) {
@@ -26,7 +27,7 @@ static int64_t dim_stride(const rl_tensor *t, int d) { return t->ndim ? t->strid
 RL_KERNEL(gather) {
   RL_KERNEL_UNUSED;
   int dim = (int)a->v[0].i;
-  const rl_tensor *x = in[0], *idx = in[1], *t[] = {out[0], x, idx};
+  const rl_tensor *x = in[0], *idx = in[1], *t[] = { out[0], x, idx };
   RL_TRY(check_index(op, idx, dim_size(x, dim)));
   if (!rl_numel(idx)) return RL_OK;
   int64_t n = dim_size(idx, dim), so = dim_stride(out[0], dim), sx = dim_stride(x, dim), si = dim_stride(idx, dim);
@@ -34,8 +35,9 @@ RL_KERNEL(gather) {
   const void *s = rl_data(x);
   const int64_t *p = rl_data(idx);
   walk w = walk_start(idx, idx->ndim ? dim : -1, 3, t);
-#define G(T) for (; !w.done; walk_next(&w)) for (int64_t i = 0; i < n; i++) \
-    ((T *)d)[w.off[0] + i * so] = ((const T *)s)[w.off[1] + p[w.off[2] + i * si] * sx];
+#define G(T) \
+  for (; !w.done; walk_next(&w)) \
+    for (int64_t i = 0; i < n; i++) ((T *)d)[w.off[0] + i * so] = ((const T *)s)[w.off[1] + p[w.off[2] + i * si] * sx];
   BY_BYTES(esize(x), G)
 #undef G
   return RL_OK;
@@ -44,7 +46,7 @@ RL_KERNEL(gather) {
 RL_KERNEL(scatter) {
   RL_KERNEL_UNUSED;
   int dim = (int)a->v[0].i;
-  const rl_tensor *idx = in[1], *src = in[2], *t[] = {out[0], src, idx};
+  const rl_tensor *idx = in[1], *src = in[2], *t[] = { out[0], src, idx };
   RL_TRY(check_index(op, idx, dim_size(out[0], dim)));
   RL_TRY(rl_move(out[0], in[0]));
   if (!rl_numel(idx)) return RL_OK;
@@ -53,8 +55,9 @@ RL_KERNEL(scatter) {
   const void *s = rl_data(src);
   const int64_t *p = rl_data(idx);
   walk w = walk_start(idx, idx->ndim ? dim : -1, 3, t);
-#define S(T) for (; !w.done; walk_next(&w)) for (int64_t i = 0; i < n; i++) \
-    ((T *)d)[w.off[0] + p[w.off[2] + i * si] * so] = ((const T *)s)[w.off[1] + i * ss];
+#define S(T) \
+  for (; !w.done; walk_next(&w)) \
+    for (int64_t i = 0; i < n; i++) ((T *)d)[w.off[0] + p[w.off[2] + i * si] * so] = ((const T *)s)[w.off[1] + i * ss];
   BY_BYTES(esize(src), S)
 #undef S
   return RL_OK;
@@ -63,7 +66,7 @@ RL_KERNEL(scatter) {
 RL_KERNEL(scatter_add) {
   RL_KERNEL_UNUSED;
   int dim = (int)a->v[0].i;
-  const rl_tensor *idx = in[1], *src = in[2], *t[] = {out[0], src, idx};
+  const rl_tensor *idx = in[1], *src = in[2], *t[] = { out[0], src, idx };
   RL_TRY(check_index(op, idx, dim_size(out[0], dim)));
   RL_TRY(rl_move(out[0], in[0]));
   if (!rl_numel(idx)) return RL_OK;
@@ -72,8 +75,12 @@ RL_KERNEL(scatter_add) {
   const void *s = rl_data(src);
   const int64_t *p = rl_data(idx);
   walk w = walk_start(idx, idx->ndim ? dim : -1, 3, t);
-#define A(S, C, LD, ST) for (; !w.done; walk_next(&w)) for (int64_t i = 0; i < n; i++) { \
-    S *e = (S *)d + w.off[0] + p[w.off[2] + i * si] * so; *e = ST((C)(LD(*e) + LD(((const S *)s)[w.off[1] + i * ss]))); }
+#define A(S, C, LD, ST) \
+  for (; !w.done; walk_next(&w)) \
+    for (int64_t i = 0; i < n; i++) { \
+      S *e = (S *)d + w.off[0] + p[w.off[2] + i * si] * so; \
+      *e = ST((C)(LD(*e) + LD(((const S *)s)[w.off[1] + i * ss]))); \
+    }
   BY_DTYPE(src->dtype, A)
 #undef A
   return RL_OK;
@@ -91,7 +98,9 @@ static rl_tensor slice_at(const rl_tensor *t, int dim, int64_t i) {
 static int64_t index_at(const rl_tensor *idx, int64_t i) { return ((const int64_t *)rl_data(idx))[i * (idx->ndim ? idx->stride[0] : 0)]; }
 
 /* Rows of a contiguous matrix: one memcpy each. */
-static bool rows_fast(const rl_tensor *x, const rl_tensor *r, int dim) { return dim == 0 && x->ndim >= 1 && rl_is_contiguous(x) && rl_is_contiguous(r); }
+static bool rows_fast(const rl_tensor *x, const rl_tensor *r, int dim) {
+  return dim == 0 && x->ndim >= 1 && rl_is_contiguous(x) && rl_is_contiguous(r);
+}
 
 RL_KERNEL(index_select) {
   RL_KERNEL_UNUSED;
@@ -128,15 +137,21 @@ RL_KERNEL(index_copy) {
 
 static void add_slice(rl_tensor *d, const rl_tensor *s) {
   if (!rl_numel(d)) return;
-  const rl_tensor *t[] = {d, s};
+  const rl_tensor *t[] = { d, s };
   int last = d->ndim - 1;
   int64_t n = last < 0 ? 1 : d->size[last], sd = last < 0 ? 1 : d->stride[last], ss = last < 0 ? 1 : s->stride[last];
   void *pd = rl_data(d);
   const void *ps = rl_data(s);
   walk w = walk_start(d, last, 2, t);
-#define ADD(S, C, LD, ST) for (; !w.done; walk_next(&w)) { S *e = (S *)pd + w.off[0]; const S *f = (const S *)ps + w.off[1]; \
-    if (sd == 1 && ss == 1) for (int64_t i = 0; i < n; i++) e[i] = ST((C)(LD(e[i]) + LD(f[i]))); \
-    else for (int64_t i = 0; i < n; i++) e[i * sd] = ST((C)(LD(e[i * sd]) + LD(f[i * ss]))); }
+#define ADD(S, C, LD, ST) \
+  for (; !w.done; walk_next(&w)) { \
+    S *e = (S *)pd + w.off[0]; \
+    const S *f = (const S *)ps + w.off[1]; \
+    if (sd == 1 && ss == 1) \
+      for (int64_t i = 0; i < n; i++) e[i] = ST((C)(LD(e[i]) + LD(f[i]))); \
+    else \
+      for (int64_t i = 0; i < n; i++) e[i * sd] = ST((C)(LD(e[i * sd]) + LD(f[i * ss]))); \
+  }
   BY_DTYPE(d->dtype, ADD)
 #undef ADD
 }
@@ -178,7 +193,7 @@ static int64_t element(const rl_tensor *t, int64_t i) {
 
 RL_KERNEL(take) {
   RL_KERNEL_UNUSED;
-  const rl_tensor *x = in[0], *idx = in[1], *t[] = {out[0], idx};
+  const rl_tensor *x = in[0], *idx = in[1], *t[] = { out[0], idx };
   RL_TRY(check_index(op, idx, rl_numel(x)));
   int bytes = esize(x);
   if (!rl_numel(idx)) return RL_OK;
@@ -195,8 +210,11 @@ RL_KERNEL(put_add) {
   int64_t n = rl_numel(idx);
   void *d = rl_data(out[0]);
   const void *s = rl_data(in[2]);
-#define P(S, C, LD, ST) for (int64_t i = 0; i < n; i++) { \
-    S *e = (S *)d + element(out[0], ((int64_t *)rl_data(idx))[element(idx, i)]); *e = ST((C)(LD(*e) + LD(((const S *)s)[element(in[2], i)]))); }
+#define P(S, C, LD, ST) \
+  for (int64_t i = 0; i < n; i++) { \
+    S *e = (S *)d + element(out[0], ((int64_t *)rl_data(idx))[element(idx, i)]); \
+    *e = ST((C)(LD(*e) + LD(((const S *)s)[element(in[2], i)]))); \
+  }
   BY_DTYPE(in[0]->dtype, P)
 #undef P
   return RL_OK;
@@ -205,7 +223,7 @@ RL_KERNEL(put_add) {
 /* Planes: x (…, h, w), positions h * width + w. */
 RL_KERNEL(gather_hw) {
   RL_KERNEL_UNUSED;
-  const rl_tensor *x = in[0], *idx = in[1], *t[] = {out[0], idx, x};
+  const rl_tensor *x = in[0], *idx = in[1], *t[] = { out[0], idx, x };
   int d = x->ndim - 2, bytes = esize(x);
   int64_t wd = x->size[d + 1], plane = wd * x->size[d];
   RL_TRY(check_index(op, idx, plane));
@@ -225,15 +243,19 @@ RL_KERNEL(gather_hw) {
 /* masked_select's result has as many elements as its shape rule counted. */
 RL_KERNEL(masked_select) {
   RL_KERNEL_UNUSED;
-  const rl_tensor *x = in[0], *m = in[1], *t[] = {x, m};
+  const rl_tensor *x = in[0], *m = in[1], *t[] = { x, m };
   int64_t at = 0, st = out[0]->ndim ? out[0]->stride[0] : 1;
   int bytes = esize(x);
   if (!rl_numel(x)) return RL_OK;
   if (rl_is_contiguous(x) && rl_is_contiguous(m) && st == 1) { /* always stores, moves on where the mask is set: no branch to mispredict */
     int64_t n = rl_numel(x), total = rl_numel(out[0]);
     const uint8_t *pm = rl_data(m);
-#define PICK(T) { const T *s = rl_data(x); T *d = rl_data(out[0]); \
-    for (int64_t i = 0; i < n && at < total; i++) d[at] = s[i], at += pm[i] != 0; }
+#define PICK(T) \
+  { \
+    const T *s = rl_data(x); \
+    T *d = rl_data(out[0]); \
+    for (int64_t i = 0; i < n && at < total; i++) d[at] = s[i], at += pm[i] != 0; \
+  }
     BY_BYTES(bytes, PICK)
 #undef PICK
     return RL_OK;
@@ -245,7 +267,7 @@ RL_KERNEL(masked_select) {
 
 RL_KERNEL(masked_scatter) {
   RL_KERNEL_UNUSED;
-  const rl_tensor *m = in[1], *src = in[2], *t[] = {out[0], m};
+  const rl_tensor *m = in[1], *src = in[2], *t[] = { out[0], m };
   int64_t at = 0, n = rl_numel(src);
   int bytes = esize(src);
   RL_TRY(rl_move(out[0], in[0]));
@@ -260,13 +282,17 @@ RL_KERNEL(masked_scatter) {
 
 RL_KERNEL(nonzero) {
   RL_KERNEL_UNUSED;
-  const rl_tensor *x = in[0], *t[] = {x};
+  const rl_tensor *x = in[0], *t[] = { x };
   int64_t *d = rl_data(out[0]), at = 0;
   const void *s = rl_data(x);
   if (!rl_numel(x)) return RL_OK;
   walk w = walk_start(x, -1, 1, t);
-#define N(S, C, LD, ST) for (; !w.done; walk_next(&w)) if (LD(((const S *)s)[w.off[0]]) != 0) \
-    { for (int k = 0; k < w.ndim; k++) d[at * out[0]->stride[0] + k * out[0]->stride[1]] = w.pos[k]; at++; }
+#define N(S, C, LD, ST) \
+  for (; !w.done; walk_next(&w)) \
+    if (LD(((const S *)s)[w.off[0]]) != 0) { \
+      for (int k = 0; k < w.ndim; k++) d[at * out[0]->stride[0] + k * out[0]->stride[1]] = w.pos[k]; \
+      at++; \
+    }
   BY_DTYPE(x->dtype, N)
 #undef N
   return RL_OK;

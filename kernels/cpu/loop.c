@@ -19,23 +19,28 @@ ISA(v3)
 ISA(v4)
 #endif
 
-typedef struct isa { const rl_ew_fn (*ew)[RL_NDTYPE], (*cast)[RL_NDTYPE]; const rl_red_fns (*red)[RL_NDTYPE]; const rl_row_fns *rows; } isa;
+typedef struct isa {
+  const rl_ew_fn (*ew)[RL_NDTYPE], (*cast)[RL_NDTYPE];
+  const rl_red_fns (*red)[RL_NDTYPE];
+  const rl_row_fns *rows;
+} isa;
 static isa best;
 __attribute__((constructor)) static void pick_isa(void) {
 #ifdef RL_HAVE_base
-  best = (isa){rl_ew_table_base, rl_cast_table_base, rl_red_table_base, &rl_row_table_base};
+  best = (isa){ rl_ew_table_base, rl_cast_table_base, rl_red_table_base, &rl_row_table_base };
 #endif
 #ifdef RL_HAVE_v3
 #ifndef RL_HAVE_base
-  best = (isa){rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3};
+  best = (isa){ rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3 };
 #endif
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    best = (isa){rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3};
+    best = (isa){ rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3 };
 #endif
 #ifdef RL_HAVE_v4
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-    best = (isa){rl_ew_table_v4, rl_cast_table_v4, rl_red_table_v4, &rl_row_table_v4};
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+    best = (isa){ rl_ew_table_v4, rl_cast_table_v4, rl_red_table_v4, &rl_row_table_v4 };
 #endif
 }
 
@@ -43,10 +48,10 @@ const rl_row_fns *rl_rows(void) { return best.rows; }
 
 /* ---- elementwise ---- */
 
-#define EW_MAX 5       /* result and four inputs */
-#define PIECE 16384    /* elements of one parallel piece */
-#define PAR 65536      /* elements from which threads are worth it */
-#define SCALARS 1024   /* elements of a scalar's buffer */
+#define EW_MAX 5     /* result and four inputs */
+#define PIECE 16384  /* elements of one parallel piece */
+#define PAR 65536    /* elements from which threads are worth it */
+#define SCALARS 1024 /* elements of a scalar's buffer */
 
 typedef struct ew_loop {
   int nt, ndim;
@@ -101,7 +106,11 @@ static void ew_inner(const ew_loop *l, rl_ew_fn fn, const rl_attrs *a, int64_t n
     if (s[k] != 0) continue;
     int64_t m = RL_MIN(n, SCALARS);
     int b = l->bytes[k];
-#define REPEAT(T) { T v = *(const T *)p[k]; for (int64_t i = 0; i < m; i++) ((T *)buf[k])[i] = v; }
+#define REPEAT(T) \
+  { \
+    T v = *(const T *)p[k]; \
+    for (int64_t i = 0; i < m; i++) ((T *)buf[k])[i] = v; \
+  }
     BY_BYTES(b, REPEAT)
 #undef REPEAT
     p[k] = buf[k], s[k] = b, scalar = true;
@@ -143,7 +152,8 @@ static int ew_across(const ew_loop *l) {
   if (in < 1 || l->size[in] < 8) return -1;
   for (int k = 1; k < l->nt; k++)
     for (int d = 0; d < in; d++)
-      if (l->size[d] >= 8 && l->stride[k][d] != 0 && llabs(l->stride[k][d]) < llabs(l->stride[k][in]) && llabs(l->stride[k][d]) <= 2 * l->bytes[k]) best_d = d;
+      if (l->size[d] >= 8 && l->stride[k][d] != 0 && llabs(l->stride[k][d]) < llabs(l->stride[k][in]) && llabs(l->stride[k][d]) <= 2 * l->bytes[k])
+        best_d = d;
   return best_d;
 }
 static void ew_tiles(const ew_loop *l, int across, rl_ew_fn fn, const rl_attrs *a) {
@@ -225,7 +235,10 @@ rl_status rl_ew_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, 
 rl_status rl_ew_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out) {
   rl_dtype dt = in[0]->dtype;
   for (int k = 0; k < nin; k++)
-    if (!rl_ops[op].in_dtypes[k]) { dt = in[k]->dtype; break; }
+    if (!rl_ops[op].in_dtypes[k]) {
+      dt = in[k]->dtype;
+      break;
+    }
   rl_ew_fn fn = best.ew[op][dt];
   if (!fn) return rl_error("[%s] no kernel for %s tensors", rl_ops[op].name, rl_dtypes[dt].name);
   return ew_start(in, nin, out[0], fn, a);
@@ -238,7 +251,7 @@ rl_status rl_cast_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a
 }
 
 void rl_ew_move(rl_tensor *dst, const rl_tensor *src) {
-  rl_tensor *in[] = {(rl_tensor *)src};
+  rl_tensor *in[] = { (rl_tensor *)src };
   ew_start(in, 1, dst, best.cast[dst->dtype][dst->dtype], NULL);
 }
 
@@ -248,7 +261,7 @@ void rl_ew_move(rl_tensor *dst, const rl_tensor *src) {
 
 typedef struct red_loop {
   const rl_red_fns *f;
-  int nk, nr;                                       /* kept and reduced dimensions */
+  int nk, nr;                                                                                  /* kept and reduced dimensions */
   int64_t ksize[RL_MAXDIM], kin[RL_MAXDIM], kout[RL_MAXDIM], rsize[RL_MAXDIM], rin[RL_MAXDIM]; /* byte strides */
   char *x, *r;
 } red_loop;
@@ -364,7 +377,7 @@ static rl_status red_empty(rl_op op, const rl_red_fns *f, rl_tensor *r) {
   char acc[16] __attribute__((aligned(16)));
   if (op == RL_OP_AMAX || op == RL_OP_AMIN) return rl_error("[%s] of an empty tensor has no value", rl_ops[op].name);
   f->init(1, acc);
-  const rl_tensor *t[] = {r};
+  const rl_tensor *t[] = { r };
   for (walk w = walk_start(r, -1, 1, t); !w.done; walk_next(&w)) f->store(1, acc, (char *)rl_data(r) + w.off[0] * esize(r), 0);
   return RL_OK;
 }
@@ -392,7 +405,7 @@ rl_status rl_arg_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a,
 rl_status rl_arg_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out) {
   (void)nin;
   static const rl_red_fns none;
-  red_loop l = {.f = &none};
+  red_loop l = { .f = &none };
   const rl_tensor *x = in[0];
   bool max = op == RL_OP_ARGMAX;
   if (rl_numel(out[0]) == 0) return RL_OK;
@@ -402,31 +415,33 @@ rl_status rl_arg_run(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a,
   const rl_red_fns *f = &best.red[max ? RL_OP_AMAX : RL_OP_AMIN][x->dtype];
   if (l.nr == 1 && step == esize(x) && m >= 32) { /* the value by vectors, then its first position */
 #define FIRST(S, C, LD, ST) \
-    _Pragma("omp parallel for schedule(static) if (n * m >= PAR)") \
-    for (int64_t i = 0; i < n; i++) { \
-      const S *p = (const S *)(l.x + offset_of(l.nk, l.ksize, l.kin, i)); \
-      char acc[16] __attribute__((aligned(16))); \
-      S b; \
-      f->init(1, acc); \
-      f->inner(m, (const char *)p, step, acc); \
-      f->store(1, acc, (char *)&b, 0); \
-      int64_t j = 0; \
-      const C e = LD(b); \
-      if (e == e) for (; j + 16 <= m; j += 16) { \
+  _Pragma("omp parallel for schedule(static) if (n * m >= PAR)") for (int64_t i = 0; i < n; i++) { \
+    const S *p = (const S *)(l.x + offset_of(l.nk, l.ksize, l.kin, i)); \
+    char acc[16] __attribute__((aligned(16))); \
+    S b; \
+    f->init(1, acc); \
+    f->inner(m, (const char *)p, step, acc); \
+    f->store(1, acc, (char *)&b, 0); \
+    int64_t j = 0; \
+    const C e = LD(b); \
+    if (e == e) \
+      for (; j + 16 <= m; j += 16) { \
         int hit = 0; \
         for (int h = 0; h < 16; h++) hit |= LD(p[j + h]) == e; \
         if (hit) break; \
       } \
-      for (; j < m - 1; j++) { const C v = LD(p[j]); if (v == e || v != v) break; } \
-      *(int64_t *)(l.r + offset_of(l.nk, l.ksize, l.kout, i)) = j; \
-    }
+    for (; j < m - 1; j++) { \
+      const C v = LD(p[j]); \
+      if (v == e || v != v) break; \
+    } \
+    *(int64_t *)(l.r + offset_of(l.nk, l.ksize, l.kout, i)) = j; \
+  }
     BY_DTYPE(x->dtype, FIRST)
 #undef FIRST
     return RL_OK;
   }
 #define ARG(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (n * m >= PAR)") \
-  for (int64_t i = 0; i < n; i++) { \
+  _Pragma("omp parallel for schedule(static) if (n * m >= PAR)") for (int64_t i = 0; i < n; i++) { \
     const char *p = l.x + offset_of(l.nk, l.ksize, l.kin, i); \
     int64_t at = 0, where = 0; \
     C b = LD(*(const S *)p); \

@@ -4,14 +4,19 @@
 #include "walk.h"
 
 /* One operand for BLAS: a (rows, cols) matrix with unit stride in one direction. */
-typedef struct mat { const char *p; CBLAS_TRANSPOSE t; int64_t ld; rl_tensor *copy; } mat;
+typedef struct mat {
+  const char *p;
+  CBLAS_TRANSPOSE t;
+  int64_t ld;
+  rl_tensor *copy;
+} mat;
 
 static rl_tensor *float_copy(const rl_tensor *x, rl_dtype dt) {
   rl_tensor *c = rl_tensor_empty(dt, RL_CPU, x->ndim, x->size);
   if (!c) return NULL;
-  rl_attrs a = {0};
+  rl_attrs a = { 0 };
   a.v[0].i = dt;
-  rl_tensor *in[] = {(rl_tensor *)x}, *out[] = {c};
+  rl_tensor *in[] = { (rl_tensor *)x }, *out[] = { c };
   if (rl_ops[RL_OP_CAST].kernel[RL_CPU](RL_OP_CAST, in, 1, &a, out) != RL_OK) {
     rl_tensor_release(c);
     return NULL;
@@ -36,19 +41,25 @@ static void gemm(rl_dtype dt, const mat *a, const mat *b, char *c, int64_t ldc, 
   CBLAS_TRANSPOSE ta = ct ? (a->t == CblasNoTrans ? CblasTrans : CblasNoTrans) : a->t;
   CBLAS_TRANSPOSE tb = ct ? (b->t == CblasNoTrans ? CblasTrans : CblasNoTrans) : b->t;
   if (dt == RL_F64)
-    cblas_dgemm(o, ta, tb, (int)m, (int)n, (int)k, alpha, (const double *)a->p, (int)a->ld, (const double *)b->p, (int)b->ld, beta, (double *)c, (int)ldc);
+    cblas_dgemm(o, ta, tb, (int)m, (int)n, (int)k, alpha, (const double *)a->p, (int)a->ld, (const double *)b->p, (int)b->ld, beta, (double *)c,
+                (int)ldc);
   else
-    cblas_sgemm(o, ta, tb, (int)m, (int)n, (int)k, (float)alpha, (const float *)a->p, (int)a->ld, (const float *)b->p, (int)b->ld, (float)beta, (float *)c, (int)ldc);
+    cblas_sgemm(o, ta, tb, (int)m, (int)n, (int)k, (float)alpha, (const float *)a->p, (int)a->ld, (const float *)b->p, (int)b->ld, (float)beta,
+                (float *)c, (int)ldc);
 }
 
 static rl_status plain_matmul(const rl_tensor *x, const rl_tensor *y, rl_tensor *r, int64_t ox, int64_t oy, int64_t or_) {
   int d = x->ndim - 2;
   int64_t m = x->size[d], k = x->size[d + 1], n = y->size[d + 1];
   const int64_t *sx = x->stride + d, *sy = y->stride + d, *sr = r->stride + d;
-#define MM(S, C, LD, ST) for (int64_t i = 0; i < m; i++) for (int64_t j = 0; j < n; j++) { \
-    C s = 0; \
-    for (int64_t l = 0; l < k; l++) s = (C)(s + LD(((S *)rl_data(x))[ox + i * sx[0] + l * sx[1]]) * LD(((S *)rl_data(y))[oy + l * sy[0] + j * sy[1]])); \
-    ((S *)rl_data(r))[or_ + i * sr[0] + j * sr[1]] = ST(s); }
+#define MM(S, C, LD, ST) \
+  for (int64_t i = 0; i < m; i++) \
+    for (int64_t j = 0; j < n; j++) { \
+      C s = 0; \
+      for (int64_t l = 0; l < k; l++) \
+        s = (C)(s + LD(((S *)rl_data(x))[ox + i * sx[0] + l * sx[1]]) * LD(((S *)rl_data(y))[oy + l * sy[0] + j * sy[1]])); \
+      ((S *)rl_data(r))[or_ + i * sr[0] + j * sr[1]] = ST(s); \
+    }
   BY_DTYPE(x->dtype, MM)
 #undef MM
   return RL_OK;
@@ -99,7 +110,7 @@ static rl_status any_matmul(const rl_tensor *x, const rl_tensor *y, rl_tensor *r
   rl_tensor *a = float_copy(x, dt), *b = float_copy(y, dt), *c = float_copy(r, dt);
   rl_status s = a && b && c ? float_matmul(a, b, c, alpha, beta) : RL_OOM;
   if (s == RL_OK) {
-    rl_attrs at = {0};
+    rl_attrs at = { 0 };
     at.v[0].i = r->dtype;
     s = rl_ops[RL_OP_CAST].kernel[RL_CPU](RL_OP_CAST, &c, 1, &at, &r);
   }
@@ -163,10 +174,13 @@ RL_KERNEL(addmm) {
     return any_matmul(x, y, out[0], alpha, beta);
   }
   RL_TRY(any_matmul(x, y, out[0], 1, 0));
-  const rl_tensor *t[] = {out[0], m};
+  const rl_tensor *t[] = { out[0], m };
   if (!rl_numel(out[0])) return RL_OK;
-#define COMBINE(S, C, LD, ST) for (walk w = walk_start(out[0], -1, 2, t); !w.done; walk_next(&w)) { \
-    S *p = (S *)rl_data(out[0]) + w.off[0]; *p = ST((C)((C)beta * LD(((S *)rl_data(m))[w.off[1]]) + (C)alpha * LD(*p))); }
+#define COMBINE(S, C, LD, ST) \
+  for (walk w = walk_start(out[0], -1, 2, t); !w.done; walk_next(&w)) { \
+    S *p = (S *)rl_data(out[0]) + w.off[0]; \
+    *p = ST((C)((C)beta * LD(((S *)rl_data(m))[w.off[1]]) + (C)alpha * LD(*p))); \
+  }
   BY_DTYPE(out[0]->dtype, COMBINE)
 #undef COMBINE
   return RL_OK;

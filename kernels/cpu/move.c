@@ -9,7 +9,7 @@ rl_status rl_move(rl_tensor *dst, const rl_tensor *src) {
     return RL_OK;
   }
   int last = dst->ndim - 1;
-  const rl_tensor *t[] = {dst, src};
+  const rl_tensor *t[] = { dst, src };
   walk w = walk_start(dst, last, 2, t);
   int64_t n = last < 0 ? 1 : dst->size[last], sd = last < 0 ? 1 : dst->stride[last], ss = last < 0 ? 1 : src->stride[last];
   void *d = rl_data(dst);
@@ -19,7 +19,8 @@ rl_status rl_move(rl_tensor *dst, const rl_tensor *src) {
     T *pd = (T *)d + w.off[0]; \
     const T *ps = (const T *)s + w.off[1]; \
     if (sd == 1 && ss == 1) memcpy(pd, ps, (size_t)n * sizeof(T)); \
-    else for (int64_t i = 0; i < n; i++) pd[i * sd] = ps[i * ss]; \
+    else \
+      for (int64_t i = 0; i < n; i++) pd[i * sd] = ps[i * ss]; \
   }
   BY_BYTES(esize(dst), ROW)
 #undef ROW
@@ -32,10 +33,11 @@ rl_status rl_move_zero(rl_tensor *dst) {
     memset(rl_data(dst), 0, (size_t)(rl_numel(dst) * esize(dst)));
     return RL_OK;
   }
-  const rl_tensor *t[] = {dst};
+  const rl_tensor *t[] = { dst };
   void *d = rl_data(dst);
   walk w = walk_start(dst, -1, 1, t);
-#define ZERO(T) for (; !w.done; walk_next(&w)) ((T *)d)[w.off[0]] = 0;
+#define ZERO(T) \
+  for (; !w.done; walk_next(&w)) ((T *)d)[w.off[0]] = 0;
   BY_BYTES(esize(dst), ZERO)
 #undef ZERO
   return RL_OK;
@@ -89,11 +91,15 @@ RL_KERNEL(roll) {
 }
 
 static void fill_value(rl_tensor *t, double v) {
-  const rl_tensor *ts[] = {t};
+  const rl_tensor *ts[] = { t };
   void *d = rl_data(t);
   if (!rl_numel(t)) return;
   walk w = walk_start(t, -1, 1, ts);
-#define FILL(S, C, LD, ST) { S s = ST((C)v); for (; !w.done; walk_next(&w)) ((S *)d)[w.off[0]] = s; }
+#define FILL(S, C, LD, ST) \
+  { \
+    S s = ST((C)v); \
+    for (; !w.done; walk_next(&w)) ((S *)d)[w.off[0]] = s; \
+  }
   BY_DTYPE(t->dtype, FILL)
 #undef FILL
 }
@@ -117,7 +123,7 @@ RL_KERNEL(repeat) {
   rl_tensor *r = out[0];
   if (!rl_numel(r)) return RL_OK;
   int lead = r->ndim - x->ndim;
-  rl_tensor counts = {.ndim = r->ndim}, block = *r, src = *r;
+  rl_tensor counts = { .ndim = r->ndim }, block = *r, src = *r;
   src.storage = x->storage, src.offset = x->offset;
   for (int d = 0; d < r->ndim; d++) {
     int64_t n = d < lead ? 1 : x->size[d - lead];
@@ -126,7 +132,7 @@ RL_KERNEL(repeat) {
     counts.size[d] = r->size[d] / n;
     counts.stride[d] = r->stride[d] * n;
   }
-  const rl_tensor *t[] = {&counts};
+  const rl_tensor *t[] = { &counts };
   for (walk w = walk_start(&counts, -1, 1, t); !w.done; walk_next(&w)) {
     block.offset = r->offset + w.off[0];
     RL_TRY(rl_move(&block, &src));
@@ -138,7 +144,7 @@ RL_KERNEL(reshape) {
   RL_KERNEL_UNUSED;
   rl_tensor flat = *out[0]; /* out is contiguous, or the caller's: then through the sizes of the input */
   if (!rl_is_contiguous(out[0])) {
-    const rl_tensor *to[] = {out[0]}, *ti[] = {in[0]};
+    const rl_tensor *to[] = { out[0] }, *ti[] = { in[0] };
     walk wo = walk_start(out[0], -1, 1, to), wi = walk_start(in[0], -1, 1, ti);
     int bytes = esize(out[0]);
     for (; !wo.done && !wi.done; walk_next(&wo), walk_next(&wi))
@@ -174,11 +180,15 @@ RL_KERNEL(diagonal_grad) {
 /* Adds the elements of src (any strides, overlapping windows of dst allowed) one after the other. */
 static void add_each(rl_tensor *dst, const rl_tensor *src) {
   if (!rl_numel(src)) return;
-  const rl_tensor *t[] = {dst, src};
+  const rl_tensor *t[] = { dst, src };
   walk w = walk_start(src, -1, 2, t);
   void *d = rl_data(dst);
   const void *s = rl_data(src);
-#define ADD(S, C, LD, ST) for (; !w.done; walk_next(&w)) { S *p = (S *)d + w.off[0]; *p = ST((C)(LD(*p) + LD(((const S *)s)[w.off[1]]))); }
+#define ADD(S, C, LD, ST) \
+  for (; !w.done; walk_next(&w)) { \
+    S *p = (S *)d + w.off[0]; \
+    *p = ST((C)(LD(*p) + LD(((const S *)s)[w.off[1]]))); \
+  }
   BY_DTYPE(dst->dtype, ADD)
 #undef ADD
 }
@@ -207,7 +217,7 @@ RL_KERNEL(as_strided_grad) {
   for (int k = 0; k < a->nlist[0]; k++) e1 += RL_MAX(0, a->list[0][k] - 1) * a->list[1][k];
   for (int k = 0; k < a->nlist[2]; k++) e2 += RL_MAX(0, a->list[2][k] - 1) * a->list[3][k];
   hi = RL_MAX(e1, e2) + 1;
-  rl_tensor *buf = rl_tensor_empty(in[0]->dtype, RL_CPU, 1, &(int64_t){hi - lo});
+  rl_tensor *buf = rl_tensor_empty(in[0]->dtype, RL_CPU, 1, &(int64_t){ hi - lo });
   if (!buf) return RL_OOM;
   RL_TRY(rl_move_zero(buf));
   rl_tensor w = *buf, g = *buf;
@@ -223,7 +233,7 @@ RL_KERNEL(as_strided_grad) {
 
 static void triangle(const rl_tensor *x, rl_tensor *r, int64_t k, bool lower) {
   int rows = x->ndim - 2, cols = x->ndim - 1, bytes = esize(x);
-  const rl_tensor *t[] = {x, r};
+  const rl_tensor *t[] = { x, r };
   if (!rl_numel(x)) return;
   rl_tensor outer = *x;
   outer.ndim = rows;
@@ -236,8 +246,16 @@ static void triangle(const rl_tensor *x, rl_tensor *r, int64_t k, bool lower) {
         else memset(d, 0, (size_t)bytes);
       }
 }
-RL_KERNEL(tril) { RL_KERNEL_UNUSED; triangle(in[0], out[0], a->v[0].i, true); return RL_OK; }
-RL_KERNEL(triu) { RL_KERNEL_UNUSED; triangle(in[0], out[0], a->v[0].i, false); return RL_OK; }
+RL_KERNEL(tril) {
+  RL_KERNEL_UNUSED;
+  triangle(in[0], out[0], a->v[0].i, true);
+  return RL_OK;
+}
+RL_KERNEL(triu) {
+  RL_KERNEL_UNUSED;
+  triangle(in[0], out[0], a->v[0].i, false);
+  return RL_OK;
+}
 
 RL_KERNEL(full) {
   RL_KERNEL_UNUSED;
@@ -249,14 +267,15 @@ RL_KERNEL(iota) {
   RL_KERNEL_UNUSED;
   int64_t n = rl_numel(out[0]), st = out[0]->stride[0];
   void *d = rl_data(out[0]);
-#define IOTA(S, C, LD, ST) for (int64_t i = 0; i < n; i++) ((S *)d)[i * st] = ST((C)i);
+#define IOTA(S, C, LD, ST) \
+  for (int64_t i = 0; i < n; i++) ((S *)d)[i * st] = ST((C)i);
   BY_DTYPE(out[0]->dtype, IOTA)
 #undef IOTA
   return RL_OK;
 }
 
 static rl_status convert(rl_tensor *from, rl_tensor *to) {
-  rl_attrs a = {0};
+  rl_attrs a = { 0 };
   a.v[0].i = to->dtype;
   return rl_ops[RL_OP_CAST].kernel[RL_CPU](RL_OP_CAST, &from, 1, &a, &to);
 }

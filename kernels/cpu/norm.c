@@ -4,9 +4,16 @@
 #include "rows.h"
 
 #define PAR 32768
-#define BY_REAL(dt, BODY) if ((dt) == RL_F64) { BODY(f64, double) } else { BODY(f32, float) }
+#define BY_REAL(dt, BODY) \
+  if ((dt) == RL_F64) { \
+    BODY(f64, double) \
+  } else { \
+    BODY(f32, float) \
+  }
 static rl_dtype real(const rl_tensor *x) { return x->dtype == RL_F64 ? RL_F64 : RL_F32; }
-static void drop(rl_tensor *t) { if (t) rl_tensor_release(t); }
+static void drop(rl_tensor *t) {
+  if (t) rl_tensor_release(t);
+}
 
 /* Lines of x along dim, with a second input or none, through row functions on buffers where the lines are not contiguous. */
 typedef void (*line1)(int64_t n, const void *x, void *r);
@@ -52,22 +59,27 @@ RL_KERNEL(softmax) {
 }
 RL_KERNEL(log_softmax) {
   RL_KERNEL_UNUSED;
-  return lines(in[0], NULL, out[0], (int)a->v[0].i, real(in[0]) == RL_F64 ? (line1)rl_rows()->log_softmax_f64 : (line1)rl_rows()->log_softmax_f32, NULL);
+  return lines(in[0], NULL, out[0], (int)a->v[0].i, real(in[0]) == RL_F64 ? (line1)rl_rows()->log_softmax_f64 : (line1)rl_rows()->log_softmax_f32,
+               NULL);
 }
 RL_KERNEL(softmax_dx) {
   RL_KERNEL_UNUSED;
-  return lines(in[0], in[1], out[0], (int)a->v[0].i, NULL, real(in[0]) == RL_F64 ? (line2)rl_rows()->softmax_dx_f64 : (line2)rl_rows()->softmax_dx_f32);
+  return lines(in[0], in[1], out[0], (int)a->v[0].i, NULL,
+               real(in[0]) == RL_F64 ? (line2)rl_rows()->softmax_dx_f64 : (line2)rl_rows()->softmax_dx_f32);
 }
 RL_KERNEL(log_softmax_dx) {
   RL_KERNEL_UNUSED;
-  return lines(in[0], in[1], out[0], (int)a->v[0].i, NULL, real(in[0]) == RL_F64 ? (line2)rl_rows()->log_softmax_dx_f64 : (line2)rl_rows()->log_softmax_dx_f32);
+  return lines(in[0], in[1], out[0], (int)a->v[0].i, NULL,
+               real(in[0]) == RL_F64 ? (line2)rl_rows()->log_softmax_dx_f64 : (line2)rl_rows()->log_softmax_dx_f32);
 }
 
 /* ---- batch norm: x (n, c, ...), one channel at a time ---- */
 
-typedef struct bn { int64_t n, c, m; } bn; /* m: elements of a plane */
+typedef struct bn {
+  int64_t n, c, m;
+} bn; /* m: elements of a plane */
 static bn bn_of(const rl_tensor *x) {
-  bn b = {x->size[0], x->size[1], 1};
+  bn b = { x->size[0], x->size[1], 1 };
   for (int d = 2; d < x->ndim; d++) b.m *= x->size[d];
   return b;
 }
@@ -97,8 +109,7 @@ static rl_status finish(rl_tensor **w, int nin, rl_tensor **r, rl_tensor *const 
 #define BN_FORWARD(S, T) \
   const T *x = rl_data(w[0]), *g = w[1] ? rl_data(w[1]) : NULL, *h = w[2] ? rl_data(w[2]) : NULL; \
   T *y = rl_data(r[0]), *pm = rl_data(r[1]), *pv = rl_data(r[2]); \
-  _Pragma("omp parallel for schedule(static) if (b.n * b.c * b.m >= PAR)") \
-  for (int64_t c = 0; c < b.c; c++) { \
+  _Pragma("omp parallel for schedule(static) if (b.n * b.c * b.m >= PAR)") for (int64_t c = 0; c < b.c; c++) { \
     double sum = 0, sq = 0, k = (double)(b.n * b.m); \
     for (int64_t i = 0; i < b.n; i++) sum += b.m == 1 ? (double)x[i * b.c + c] : rl_rows()->sum_##S(b.m, x + (i * b.c + c) * b.m); \
     double mean = sum / k; \
@@ -117,7 +128,7 @@ static rl_status finish(rl_tensor **w, int nin, rl_tensor **r, rl_tensor *const 
 RL_KERNEL(batch_norm) {
   RL_KERNEL_UNUSED;
   rl_dtype dt = real(in[0]);
-  rl_tensor *w[3] = {0}, *r[3] = {0};
+  rl_tensor *w[3] = { 0 }, *r[3] = { 0 };
   double eps = a->v[0].f;
   bn b = bn_of(in[0]);
   bool ok = take_inputs(in, nin, dt, w) & take_outputs(out, 3, dt, r);
@@ -128,8 +139,7 @@ RL_KERNEL(batch_norm) {
 #define BN_BACK(S, T) \
   const T *g = rl_data(w[0]), *x = rl_data(w[1]), *wt = w[2] ? rl_data(w[2]) : NULL, *pm = rl_data(w[3]), *pv = rl_data(w[4]); \
   T *dx = rl_data(r[0]), *dw = rl_data(r[1]), *db = rl_data(r[2]); \
-  _Pragma("omp parallel for schedule(static) if (b.n * b.c * b.m >= PAR)") \
-  for (int64_t c = 0; c < b.c; c++) { \
+  _Pragma("omp parallel for schedule(static) if (b.n * b.c * b.m >= PAR)") for (int64_t c = 0; c < b.c; c++) { \
     double mean = (double)pm[c], rstd = 1 / sqrt((double)pv[c] + eps), sg = 0, sgx = 0, k = (double)(b.n * b.m); \
     for (int64_t i = 0; i < b.n; i++) { \
       double p = 0, q = 0; \
@@ -149,7 +159,7 @@ RL_KERNEL(batch_norm) {
 RL_KERNEL(batch_norm_grad) {
   RL_KERNEL_UNUSED;
   rl_dtype dt = real(in[0]);
-  rl_tensor *w[5] = {0}, *r[3] = {0};
+  rl_tensor *w[5] = { 0 }, *r[3] = { 0 };
   double eps = a->v[0].f;
   bn b = bn_of(in[0]);
   bool ok = take_inputs(in, nin, dt, w) & take_outputs(out, 3, dt, r);
@@ -160,8 +170,7 @@ RL_KERNEL(batch_norm_grad) {
 #define BN_EVAL(S, T) \
   const T *x = rl_data(w[0]), *pm = rl_data(w[1]), *pv = rl_data(w[2]), *wt = w[3] ? rl_data(w[3]) : NULL, *bs = w[4] ? rl_data(w[4]) : NULL; \
   T *y = rl_data(r[0]); \
-  _Pragma("omp parallel for schedule(static) if (b.n * b.c * b.m >= PAR)") \
-  for (int64_t t = 0; t < b.n * b.c; t++) { \
+  _Pragma("omp parallel for schedule(static) if (b.n * b.c * b.m >= PAR)") for (int64_t t = 0; t < b.n * b.c; t++) { \
     int64_t c = t % b.c; \
     double q = (wt ? (double)wt[c] : 1) / sqrt((double)pv[c] + eps), o = (bs ? (double)bs[c] : 0) - (double)pm[c] * q; \
     rl_rows()->scale_##S(b.m, x + t * b.m, q, o, y + t * b.m); \
@@ -170,7 +179,7 @@ RL_KERNEL(batch_norm_grad) {
 RL_KERNEL(batch_norm_eval) {
   RL_KERNEL_UNUSED;
   rl_dtype dt = real(in[0]);
-  rl_tensor *w[5] = {0}, *r[1] = {0};
+  rl_tensor *w[5] = { 0 }, *r[1] = { 0 };
   double eps = a->v[0].f;
   bn b = bn_of(in[0]);
   bool ok = take_inputs(in, nin, dt, w) & take_outputs(out, 1, dt, r);
@@ -189,8 +198,7 @@ static int64_t row_size(const rl_tensor *x, int64_t ndims) {
 #define LN_FORWARD(S, T) \
   const T *x = rl_data(w[0]), *wt = w[1] ? rl_data(w[1]) : NULL, *bs = w[2] ? rl_data(w[2]) : NULL; \
   T *y = rl_data(r[0]), *pm = rl_data(r[1]), *ps = rl_data(r[2]); \
-  _Pragma("omp parallel for schedule(static) if (rows * n >= PAR)") \
-  for (int64_t i = 0; i < rows; i++) { \
+  _Pragma("omp parallel for schedule(static) if (rows * n >= PAR)") for (int64_t i = 0; i < rows; i++) { \
     double mean = rl_rows()->sum_##S(n, x + i * n) / (double)n; \
     double rstd = 1 / sqrt(rl_rows()->sumsq_##S(n, x + i * n, mean) / (double)n + eps); \
     rl_rows()->affine_##S(n, x + i * n, mean, rstd, wt, bs, y + i * n); \
@@ -200,7 +208,7 @@ static int64_t row_size(const rl_tensor *x, int64_t ndims) {
 RL_KERNEL(layer_norm) {
   RL_KERNEL_UNUSED;
   rl_dtype dt = real(in[0]);
-  rl_tensor *w[3] = {0}, *r[3] = {0};
+  rl_tensor *w[3] = { 0 }, *r[3] = { 0 };
   double eps = a->v[1].f;
   int64_t n = row_size(in[0], a->v[0].i), rows = n ? rl_numel(in[0]) / n : 0;
   bool ok = take_inputs(in, nin, dt, w) & take_outputs(out, 3, dt, r);
@@ -212,8 +220,7 @@ RL_KERNEL(layer_norm) {
 #define LN_BACK(S, T) \
   const T *g = rl_data(w[0]), *x = rl_data(w[1]), *wt = w[2] ? rl_data(w[2]) : NULL, *pm = rl_data(w[3]), *ps = rl_data(w[4]); \
   T *dx = rl_data(r[0]), *dw = rl_data(r[1]), *db = rl_data(r[2]); \
-  _Pragma("omp parallel for schedule(static) if (rows * n >= PAR)") \
-  for (int64_t t = 0; t < GROUPS; t++) { \
+  _Pragma("omp parallel for schedule(static) if (rows * n >= PAR)") for (int64_t t = 0; t < GROUPS; t++) { \
     double *sw = part + t * 2 * n, *sb = sw + n; \
     memset(sw, 0, (size_t)(2 * n) * sizeof(double)); \
     for (int64_t i = t * rows / GROUPS; i < (t + 1) * rows / GROUPS; i++) { \
@@ -234,7 +241,7 @@ RL_KERNEL(layer_norm) {
 RL_KERNEL(layer_norm_grad) {
   RL_KERNEL_UNUSED;
   rl_dtype dt = real(in[0]);
-  rl_tensor *w[5] = {0}, *r[3] = {0};
+  rl_tensor *w[5] = { 0 }, *r[3] = { 0 };
   int64_t n = row_size(in[1], a->v[0].i), rows = n ? rl_numel(in[1]) / n : 0;
   size_t bytes = (size_t)(GROUPS * 2 * RL_MAX(1, n)) * sizeof(double);
   double *part = rl_alloc(bytes);
@@ -263,15 +270,20 @@ RL_KERNEL(nll_loss) {
     int64_t l = label_at(y, i);
     if (l == ignore) continue;
     if (l < base || l >= base + c)
-      return rl_error("[nll_loss] class out of range; got %lld at element %lld, need %lld to %lld", (long long)l, (long long)i + 1, (long long)base, (long long)(base + c - 1));
+      return rl_error("[nll_loss] class out of range; got %lld at element %lld, need %lld to %lld", (long long)l, (long long)i + 1, (long long)base,
+                      (long long)(base + c - 1));
     double t = 1, v = 0;
-#define AT(S, C, LD, ST) v = (double)LD(((const S *)rl_data(x))[i * x->stride[0] + (l - base) * x->stride[1]]); if (w) t = (double)LD(((const S *)rl_data(w))[(l - base) * w->stride[0]]);
+#define AT(S, C, LD, ST) \
+  v = (double)LD(((const S *)rl_data(x))[i * x->stride[0] + (l - base) * x->stride[1]]); \
+  if (w) t = (double)LD(((const S *)rl_data(w))[(l - base) * w->stride[0]]);
     BY_DTYPE(x->dtype, AT)
 #undef AT
     loss -= v * t, total += t;
   }
   if (a->v[0].i) loss /= total;
-#define PUT(S, C, LD, ST) *(S *)rl_data(out[0]) = ST((C)loss); *(S *)rl_data(out[1]) = ST((C)total);
+#define PUT(S, C, LD, ST) \
+  *(S *)rl_data(out[0]) = ST((C)loss); \
+  *(S *)rl_data(out[1]) = ST((C)total);
   BY_DTYPE(x->dtype, PUT)
 #undef PUT
   return RL_OK;

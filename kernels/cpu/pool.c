@@ -3,10 +3,13 @@
 #include "walk.h"
 #include "rows.h"
 
-typedef struct pool { int64_t planes, c, h, w, oh, ow; const int64_t *k, *s, *p, *d; } pool;
+typedef struct pool {
+  int64_t planes, c, h, w, oh, ow;
+  const int64_t *k, *s, *p, *d;
+} pool;
 
 static pool pool_of(const rl_tensor *x, const rl_tensor *r) {
-  pool q = {.planes = x->size[0] * x->size[1], .c = x->size[1], .h = x->size[2], .w = x->size[3], .oh = r->size[2], .ow = r->size[3]};
+  pool q = { .planes = x->size[0] * x->size[1], .c = x->size[1], .h = x->size[2], .w = x->size[3], .oh = r->size[2], .ow = r->size[3] };
   return q;
 }
 /* Offset of plane i of t. */
@@ -55,23 +58,23 @@ RL_KERNEL(max_pool2d) {
     return RL_OK;
   }
 #define MAXP(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") \
-  for (int64_t t = 0; t < q.planes; t++) { \
+  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") for (int64_t t = 0; t < q.planes; t++) { \
     const S *px = (const S *)rl_data(x) + plane(x, &q, t); \
     S *pr = (S *)rl_data(out[0]) + plane(out[0], &q, t); \
     int64_t *pi = (int64_t *)rl_data(out[1]) + plane(out[1], &q, t); \
-    for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
-      int64_t y0 = i * q.s[0] - q.p[0], x0 = j * q.s[1] - q.p[1], at = -1; \
-      C best = 0; \
-      for (int64_t u = first_in(y0, q.d[0]); u < q.k[0] && y0 + u * q.d[0] < q.h; u++) \
-        for (int64_t v = first_in(x0, q.d[1]); v < q.k[1] && x0 + v * q.d[1] < q.w; v++) { \
-          int64_t yy = y0 + u * q.d[0], xx = x0 + v * q.d[1]; \
-          C e = LD(px[yy * sx[2] + xx * sx[3]]); \
-          if (at < 0 || e > best || (e != e && best == best)) best = e, at = yy * q.w + xx; \
-        } \
-      pr[i * sr[2] + j * sr[3]] = ST(at < 0 ? (C)-INFINITY : best); \
-      pi[i * si[2] + j * si[3]] = RL_MAX(at, 0); \
-    } \
+    for (int64_t i = 0; i < q.oh; i++) \
+      for (int64_t j = 0; j < q.ow; j++) { \
+        int64_t y0 = i * q.s[0] - q.p[0], x0 = j * q.s[1] - q.p[1], at = -1; \
+        C best = 0; \
+        for (int64_t u = first_in(y0, q.d[0]); u < q.k[0] && y0 + u * q.d[0] < q.h; u++) \
+          for (int64_t v = first_in(x0, q.d[1]); v < q.k[1] && x0 + v * q.d[1] < q.w; v++) { \
+            int64_t yy = y0 + u * q.d[0], xx = x0 + v * q.d[1]; \
+            C e = LD(px[yy * sx[2] + xx * sx[3]]); \
+            if (at < 0 || e > best || (e != e && best == best)) best = e, at = yy * q.w + xx; \
+          } \
+        pr[i * sr[2] + j * sr[3]] = ST(at < 0 ? (C)-INFINITY : best); \
+        pi[i * si[2] + j * si[3]] = RL_MAX(at, 0); \
+      } \
   }
   BY_DTYPE(x->dtype, MAXP)
 #undef MAXP
@@ -87,17 +90,20 @@ RL_KERNEL(max_pool2d_dx) {
   bool bad = false;
   const int64_t *sr = out[0]->stride, *sg = g->stride, *si = idx->stride;
 #define MAXB(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow > 16384)") \
-  for (int64_t t = 0; t < q.planes; t++) { \
+  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow > 16384)") for (int64_t t = 0; t < q.planes; t++) { \
     S *pr = (S *)rl_data(out[0]) + plane(out[0], &q, t); \
     const S *pg = (const S *)rl_data(g) + plane(g, &q, t); \
     const int64_t *pi = (const int64_t *)rl_data(idx) + plane(idx, &q, t); \
-    for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
-      int64_t p = pi[i * si[2] + j * si[3]]; \
-      if ((uint64_t)p >= (uint64_t)(q.h * q.w)) { bad = true; continue; } \
-      S *e = pr + p / q.w * sr[2] + p % q.w * sr[3]; \
-      *e = ST((C)(LD(*e) + LD(pg[i * sg[2] + j * sg[3]]))); \
-    } \
+    for (int64_t i = 0; i < q.oh; i++) \
+      for (int64_t j = 0; j < q.ow; j++) { \
+        int64_t p = pi[i * si[2] + j * si[3]]; \
+        if ((uint64_t)p >= (uint64_t)(q.h * q.w)) { \
+          bad = true; \
+          continue; \
+        } \
+        S *e = pr + p / q.w * sr[2] + p % q.w * sr[3]; \
+        *e = ST((C)(LD(*e) + LD(pg[i * sg[2] + j * sg[3]]))); \
+      } \
   }
   BY_DTYPE(g->dtype, MAXB)
 #undef MAXB
@@ -145,16 +151,17 @@ RL_KERNEL(avg_pool2d) {
     return RL_OK;
   }
 #define AVG(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") \
-  for (int64_t t = 0; t < q.planes; t++) { \
+  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") for (int64_t t = 0; t < q.planes; t++) { \
     const S *px = (const S *)rl_data(x) + plane(x, &q, t); \
     S *pr = (S *)rl_data(out[0]) + plane(out[0], &q, t); \
-    for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
-      int64_t y0, y1, x0, x1, d = window(i, q.k[0], q.s[0], q.p[0], q.h, cp, &y0, &y1) * window(j, q.k[1], q.s[1], q.p[1], q.w, cp, &x0, &x1); \
-      C sum = 0; \
-      for (int64_t y = y0; y < y1; y++) for (int64_t z = x0; z < x1; z++) sum += LD(px[y * sx[2] + z * sx[3]]); \
-      pr[i * sr[2] + j * sr[3]] = ST((C)(sum / (C)d)); \
-    } \
+    for (int64_t i = 0; i < q.oh; i++) \
+      for (int64_t j = 0; j < q.ow; j++) { \
+        int64_t y0, y1, x0, x1, d = window(i, q.k[0], q.s[0], q.p[0], q.h, cp, &y0, &y1) * window(j, q.k[1], q.s[1], q.p[1], q.w, cp, &x0, &x1); \
+        C sum = 0; \
+        for (int64_t y = y0; y < y1; y++) \
+          for (int64_t z = x0; z < x1; z++) sum += LD(px[y * sx[2] + z * sx[3]]); \
+        pr[i * sr[2] + j * sr[3]] = ST((C)(sum / (C)d)); \
+      } \
   }
   BY_DTYPE(x->dtype, AVG)
 #undef AVG
@@ -171,15 +178,19 @@ RL_KERNEL(avg_pool2d_dx) {
   if (!rl_numel(g)) return RL_OK;
   const int64_t *sr = out[0]->stride, *sg = g->stride;
 #define AVGB(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") \
-  for (int64_t t = 0; t < q.planes; t++) { \
+  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow * q.k[0] * q.k[1] > 32768)") for (int64_t t = 0; t < q.planes; t++) { \
     S *pr = (S *)rl_data(out[0]) + plane(out[0], &q, t); \
     const S *pg = (const S *)rl_data(g) + plane(g, &q, t); \
-    for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
-      int64_t y0, y1, x0, x1, d = window(i, q.k[0], q.s[0], q.p[0], q.h, cp, &y0, &y1) * window(j, q.k[1], q.s[1], q.p[1], q.w, cp, &x0, &x1); \
-      C e = (C)(LD(pg[i * sg[2] + j * sg[3]]) / (C)d); \
-      for (int64_t y = y0; y < y1; y++) for (int64_t z = x0; z < x1; z++) { S *f = pr + y * sr[2] + z * sr[3]; *f = ST((C)(LD(*f) + e)); } \
-    } \
+    for (int64_t i = 0; i < q.oh; i++) \
+      for (int64_t j = 0; j < q.ow; j++) { \
+        int64_t y0, y1, x0, x1, d = window(i, q.k[0], q.s[0], q.p[0], q.h, cp, &y0, &y1) * window(j, q.k[1], q.s[1], q.p[1], q.w, cp, &x0, &x1); \
+        C e = (C)(LD(pg[i * sg[2] + j * sg[3]]) / (C)d); \
+        for (int64_t y = y0; y < y1; y++) \
+          for (int64_t z = x0; z < x1; z++) { \
+            S *f = pr + y * sr[2] + z * sr[3]; \
+            *f = ST((C)(LD(*f) + e)); \
+          } \
+      } \
   }
   BY_DTYPE(g->dtype, AVGB)
 #undef AVGB
@@ -197,12 +208,14 @@ RL_KERNEL(adaptive_avg_pool2d) {
   const int64_t *sx = x->stride, *sr = out[0]->stride;
   if (!rl_numel(out[0])) return RL_OK;
 #define ADA(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (rl_numel(x) > 32768)") \
-  for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
+  _Pragma("omp parallel for schedule(static) if (rl_numel(x) > 32768)") for (int64_t t = 0; t < q.planes; \
+                                                                             t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; \
+                                                                                                                          j++) { \
     const S *px = (const S *)rl_data(x) + plane(x, &q, t); \
     int64_t y0 = part_lo(i, q.h, q.oh), y1 = part_hi(i, q.h, q.oh), x0 = part_lo(j, q.w, q.ow), x1 = part_hi(j, q.w, q.ow); \
     C sum = 0; \
-    for (int64_t y = y0; y < y1; y++) for (int64_t z = x0; z < x1; z++) sum += LD(px[y * sx[2] + z * sx[3]]); \
+    for (int64_t y = y0; y < y1; y++) \
+      for (int64_t z = x0; z < x1; z++) sum += LD(px[y * sx[2] + z * sx[3]]); \
     ((S *)rl_data(out[0]))[plane(out[0], &q, t) + i * sr[2] + j * sr[3]] = ST((C)(sum / (C)((y1 - y0) * (x1 - x0)))); \
   }
   BY_DTYPE(x->dtype, ADA)
@@ -218,12 +231,17 @@ RL_KERNEL(adaptive_avg_pool2d_dx) {
   RL_TRY(rl_move_zero(out[0]));
   if (!rl_numel(g)) return RL_OK;
 #define ADAB(S, C, LD, ST) \
-  _Pragma("omp parallel for schedule(static) if (rl_numel(out[0]) > 32768)") \
-  for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) { \
+  _Pragma("omp parallel for schedule(static) if (rl_numel(out[0]) > 32768)") for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; \
+                                                                                                                         i++) for (int64_t j = 0; \
+                                                                                                                                   j < q.ow; j++) { \
     S *pr = (S *)rl_data(out[0]) + plane(out[0], &q, t); \
     int64_t y0 = part_lo(i, q.h, q.oh), y1 = part_hi(i, q.h, q.oh), x0 = part_lo(j, q.w, q.ow), x1 = part_hi(j, q.w, q.ow); \
     C e = (C)(LD(((const S *)rl_data(g))[plane(g, &q, t) + i * sg[2] + j * sg[3]]) / (C)((y1 - y0) * (x1 - x0))); \
-    for (int64_t y = y0; y < y1; y++) for (int64_t z = x0; z < x1; z++) { S *f = pr + y * sr[2] + z * sr[3]; *f = ST((C)(LD(*f) + e)); } \
+    for (int64_t y = y0; y < y1; y++) \
+      for (int64_t z = x0; z < x1; z++) { \
+        S *f = pr + y * sr[2] + z * sr[3]; \
+        *f = ST((C)(LD(*f) + e)); \
+      } \
   }
   BY_DTYPE(g->dtype, ADAB)
 #undef ADAB
@@ -237,9 +255,12 @@ RL_KERNEL(upsample_nearest2d) {
   pool q = pool_of(x, out[0]);
   const int64_t *sx = x->stride, *sr = out[0]->stride;
   if (!rl_numel(out[0])) return RL_OK;
-#define UP(T) _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow > 32768)") \
-  for (int64_t t = 0; t < q.planes; t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; j < q.ow; j++) \
-    ((T *)rl_data(out[0]))[plane(out[0], &q, t) + i * sr[2] + j * sr[3]] = ((const T *)rl_data(x))[plane(x, &q, t) + i / k * sx[2] + j / k * sx[3]];
+#define UP(T) \
+  _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow > 32768)") for (int64_t t = 0; t < q.planes; \
+                                                                                        t++) for (int64_t i = 0; i < q.oh; i++) for (int64_t j = 0; \
+                                                                                                                                     j < q.ow; \
+                                                                                                                                     j++)(( \
+      T *)rl_data(out[0]))[plane(out[0], &q, t) + i * sr[2] + j * sr[3]] = ((const T *)rl_data(x))[plane(x, &q, t) + i / k * sx[2] + j / k * sx[3]];
   BY_BYTES(esize(x), UP)
 #undef UP
   return RL_OK;

@@ -12,37 +12,81 @@
 #include <string.h>
 
 #ifndef RL_TENSOR_H
-typedef struct { uint16_t bits; } rl_f16;
-typedef struct { uint16_t bits; } rl_bf16;
+typedef struct {
+  uint16_t bits;
+} rl_f16;
+typedef struct {
+  uint16_t bits;
+} rl_bf16;
 #endif
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
 #if __GLIBC__ > 2 || __GLIBC_MINOR__ >= 35
 #define RL_VECM __attribute__((simd("notinbranch")))
-RL_VECM double exp(double); RL_VECM double log(double); RL_VECM double sin(double); RL_VECM double cos(double);
-RL_VECM double pow(double, double); RL_VECM double tan(double); RL_VECM double asin(double); RL_VECM double acos(double);
-RL_VECM double atan(double); RL_VECM double atan2(double, double); RL_VECM double sinh(double); RL_VECM double cosh(double);
-RL_VECM double tanh(double); RL_VECM double erf(double); RL_VECM double erfc(double); RL_VECM double expm1(double); RL_VECM double log1p(double);
-RL_VECM float sinf(float); RL_VECM float cosf(float); RL_VECM float powf(float, float); RL_VECM float tanf(float); RL_VECM float asinf(float);
-RL_VECM float acosf(float); RL_VECM float atanf(float); RL_VECM float atan2f(float, float); RL_VECM float sinhf(float); RL_VECM float coshf(float);
-RL_VECM float erfcf(float); RL_VECM float expm1f(float); RL_VECM float log1pf(float);
+RL_VECM double exp(double);
+RL_VECM double log(double);
+RL_VECM double sin(double);
+RL_VECM double cos(double);
+RL_VECM double pow(double, double);
+RL_VECM double tan(double);
+RL_VECM double asin(double);
+RL_VECM double acos(double);
+RL_VECM double atan(double);
+RL_VECM double atan2(double, double);
+RL_VECM double sinh(double);
+RL_VECM double cosh(double);
+RL_VECM double tanh(double);
+RL_VECM double erf(double);
+RL_VECM double erfc(double);
+RL_VECM double expm1(double);
+RL_VECM double log1p(double);
+RL_VECM float sinf(float);
+RL_VECM float cosf(float);
+RL_VECM float powf(float, float);
+RL_VECM float tanf(float);
+RL_VECM float asinf(float);
+RL_VECM float acosf(float);
+RL_VECM float atanf(float);
+RL_VECM float atan2f(float, float);
+RL_VECM float sinhf(float);
+RL_VECM float coshf(float);
+RL_VECM float erfcf(float);
+RL_VECM float expm1f(float);
+RL_VECM float log1pf(float);
 #endif
 #endif
 
 #define RL_FN static inline __attribute__((unused, always_inline))
-RL_FN float rl_fbits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
-RL_FN uint32_t rl_bitsf(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
+RL_FN float rl_fbits(uint32_t u) {
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+RL_FN uint32_t rl_bitsf(float f) {
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
 
 /* Loads and stores: storage type <-> compute type. */
 RL_FN float rl_ld_bf16(rl_bf16 b) { return rl_fbits((uint32_t)b.bits << 16); }
 RL_FN rl_bf16 rl_st_bf16(float f) {
   uint32_t u = rl_bitsf(f), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, q = (u >> 16) | 0x40u;
-  rl_bf16 b = {(uint16_t)(f != f ? q : r)};
+  rl_bf16 b = { (uint16_t)(f != f ? q : r) };
   return b;
 }
 #ifdef __FLT16_MAX__
-RL_FN float rl_ld_f16(rl_f16 h) { _Float16 v; memcpy(&v, &h, 2); return (float)v; }
-RL_FN rl_f16 rl_st_f16(float f) { _Float16 v = (_Float16)f; rl_f16 h; memcpy(&h, &v, 2); return h; }
+RL_FN float rl_ld_f16(rl_f16 h) {
+  _Float16 v;
+  memcpy(&v, &h, 2);
+  return (float)v;
+}
+RL_FN rl_f16 rl_st_f16(float f) {
+  _Float16 v = (_Float16)f;
+  rl_f16 h;
+  memcpy(&h, &v, 2);
+  return h;
+}
 #else
 RL_FN float rl_ld_f16(rl_f16 h) {
   uint32_t s = (uint32_t)(h.bits & 0x8000u) << 16, m = h.bits & 0x7fffu;
@@ -55,7 +99,7 @@ RL_FN rl_f16 rl_st_f16(float f) {
   u &= 0x7fffffffu;
   uint32_t n = (u + 0xfffu + ((u >> 13) & 1u) - 0x38000000u) >> 13, d = rl_bitsf(rl_fbits(u) + 0.5f) - 0x3f000000u;
   uint32_t r = u > 0x7f800000u ? 0x7e00u : u >= 0x477ff000u ? 0x7c00u : u < 0x38800000u ? d : n;
-  rl_f16 h = {(uint16_t)(s | r)};
+  rl_f16 h = { (uint16_t)(s | r) };
   return h;
 }
 #endif
@@ -175,7 +219,10 @@ RL_FN double rl_rsqrt_f64(double x) { return 1. / sqrt(x); }
   RL_FN T rl_floor_##S(T x) { return floor##X(x); } \
   RL_FN T rl_ceil_##S(T x) { return ceil##X(x); } \
   RL_FN T rl_trunc_##S(T x) { return trunc##X(x); } \
-  RL_FN T rl_round_##S(T x) { T t = trunc##X(x); return fabs##X(x - t) >= (T)0.5 ? t + copysign##X((T)1, x) : t; } \
+  RL_FN T rl_round_##S(T x) { \
+    T t = trunc##X(x); \
+    return fabs##X(x - t) >= (T)0.5 ? t + copysign##X((T)1, x) : t; \
+  } \
   RL_FN T rl_abs_##S(T x) { return fabs##X(x); } \
   RL_FN T rl_div_##S(T x, T y) { return x / y; } \
   RL_FN T rl_remainder_##S(T x, T y) { return y == 0 ? (T)NAN : x - y * floor##X(x / y); } \
@@ -199,7 +246,10 @@ RL_LIBM(f64, double, )
   RL_FN T rl_min_##S(T x, T y) { return x < y ? x : y; } \
   RL_FN T rl_div_##S(T x, T y) { return y == 0 ? (T)0 : (MIN < 0 && y == (T)-1) ? (T)(0 - x) : (T)(x / y); } \
   RL_FN T rl_fmod_##S(T x, T y) { return y == 0 || (MIN < 0 && y == (T)-1) ? (T)0 : (T)(x % y); } \
-  RL_FN T rl_remainder_##S(T x, T y) { T r = rl_fmod_##S(x, y); return (T)(r != 0 && ((r < 0) != (y < 0)) ? r + y : r); } \
+  RL_FN T rl_remainder_##S(T x, T y) { \
+    T r = rl_fmod_##S(x, y); \
+    return (T)(r != 0 && ((r < 0) != (y < 0)) ? r + y : r); \
+  } \
   RL_FN T rl_shl_##S(T x, T y) { return y < 0 || y >= (T)BITS ? (T)0 : (T)((U)x << y); } \
   RL_FN T rl_shr_##S(T x, T y) { return y < 0 || y >= (T)BITS ? (T)(x < 0 ? -1 : 0) : (T)(x >> y); } \
   RL_FN T rl_pow_##S(T x, T y) { \
@@ -220,7 +270,9 @@ RL_INTS(i64, int64_t, uint64_t, -1, 64)
 #define rl_K_i64(v) ((int64_t)(v))
 
 /* ---- random numbers: Philox4x32-10, rules in lib/tensor/random.h ---- */
-typedef struct { uint32_t w[4]; } rl_words;
+typedef struct {
+  uint32_t w[4];
+} rl_words;
 RL_FN rl_words rl_philox(uint64_t seed, uint64_t counter) {
   uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32), c2 = 0, c3 = 0, k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
   for (int i = 0; i < 10; i++) {
@@ -229,7 +281,7 @@ RL_FN rl_words rl_philox(uint64_t seed, uint64_t counter) {
     c1 = (uint32_t)p1, c3 = (uint32_t)p0, c0 = n0, c2 = n2;
     k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
   }
-  rl_words r = {{c0, c1, c2, c3}};
+  rl_words r = { { c0, c1, c2, c3 } };
   return r;
 }
 RL_FN uint32_t rl_word(uint64_t seed, uint64_t counter, int64_t i) {

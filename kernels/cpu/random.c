@@ -26,8 +26,14 @@ static rl_status drawn(rl_tensor *r, bool normal) {
   for (int64_t i = 0; i < n; i += 4096) draw(i, RL_MIN(4096, n - i), p + i * bytes, seed, c);
   return RL_OK;
 }
-RL_KERNEL(rand) { RL_KERNEL_UNUSED; return drawn(out[0], false); }
-RL_KERNEL(randn) { RL_KERNEL_UNUSED; return drawn(out[0], true); }
+RL_KERNEL(rand) {
+  RL_KERNEL_UNUSED;
+  return drawn(out[0], false);
+}
+RL_KERNEL(randn) {
+  RL_KERNEL_UNUSED;
+  return drawn(out[0], true);
+}
 
 /* Fisher-Yates: position i swaps with one drawn from i .. n-1 by word i. */
 RL_KERNEL(randperm) {
@@ -42,7 +48,8 @@ RL_KERNEL(randperm) {
     int64_t j = i + (int64_t)((w * (uint64_t)(n - i)) >> 32), t = v[i];
     v[i] = v[j], v[j] = t;
   }
-#define PUT(S, C, LD, ST) for (int64_t i = 0; i < n; i++) ((S *)rl_data(out[0]))[i * st] = ST((C)v[i]);
+#define PUT(S, C, LD, ST) \
+  for (int64_t i = 0; i < n; i++) ((S *)rl_data(out[0]))[i * st] = ST((C)v[i]);
   BY_DTYPE(out[0]->dtype, PUT)
 #undef PUT
   rl_free(v, (size_t)RL_MAX(1, n) * 8);
@@ -56,7 +63,8 @@ static rl_status draw_row(double *w, int64_t n, int64_t k, bool again, uint64_t 
     double total = 0, u = rl_unit_f32(rl_word(g->seed, g->counter, (int64_t)at + j));
     int64_t pick = -1;
     for (int64_t i = 0; i < n; i++) {
-      if (!(w[i] >= 0) || isinf(w[i])) return rl_error("[multinomial] weights must be finite and not negative; got %g at element %lld", w[i], (long long)i + 1);
+      if (!(w[i] >= 0) || isinf(w[i]))
+        return rl_error("[multinomial] weights must be finite and not negative; got %g at element %lld", w[i], (long long)i + 1);
       total += w[i];
     }
     if (!(total > 0)) return rl_error("[multinomial] too few positive weights; got %lld, need %lld", (long long)j, (long long)k);
@@ -80,10 +88,12 @@ RL_KERNEL(multinomial) {
   rl_status s = RL_OK;
   for (int64_t i = 0; i < rows && s == RL_OK; i++) {
     int64_t off = p->ndim == 2 ? i * p->stride[0] : 0, st = p->stride[p->ndim - 1];
-#define GET(S, C, LD, ST) for (int64_t j = 0; j < n; j++) w[j] = (double)LD(((S *)rl_data(p))[off + j * st]);
+#define GET(S, C, LD, ST) \
+  for (int64_t j = 0; j < n; j++) w[j] = (double)LD(((S *)rl_data(p))[off + j * st]);
     BY_DTYPE(p->dtype, GET)
 #undef GET
-    s = draw_row(w, n, k, a->v[1].i, (uint64_t)(i * k), (int64_t *)rl_data(out[0]) + (p->ndim == 2 ? i * out[0]->stride[0] : 0), out[0]->stride[out[0]->ndim - 1]);
+    s = draw_row(w, n, k, a->v[1].i, (uint64_t)(i * k), (int64_t *)rl_data(out[0]) + (p->ndim == 2 ? i * out[0]->stride[0] : 0),
+                 out[0]->stride[out[0]->ndim - 1]);
   }
   rl_free(w, (size_t)RL_MAX(1, n) * 8);
   return s;

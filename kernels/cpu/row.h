@@ -9,10 +9,12 @@
 
 #if defined(__AVX512F__)
 enum { RL_ROW_LANES = 16 };
-#define RL_ROW_MUL(A, M, HI, LO) do { \
-  __m512i e_ = _mm512_mul_epu32(A, M), o_ = _mm512_mul_epu32(_mm512_srli_epi64(A, 32), M); \
-  HI = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(e_, 32), o_); \
-  LO = _mm512_mask_blend_epi32(0xAAAA, e_, _mm512_slli_epi64(o_, 32)); } while (0)
+#define RL_ROW_MUL(A, M, HI, LO) \
+  do { \
+    __m512i e_ = _mm512_mul_epu32(A, M), o_ = _mm512_mul_epu32(_mm512_srli_epi64(A, 32), M); \
+    HI = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(e_, 32), o_); \
+    LO = _mm512_mask_blend_epi32(0xAAAA, e_, _mm512_slli_epi64(o_, 32)); \
+  } while (0)
 /* Words of 16 counters from c on; the low half must not wrap among them. */
 RL_FN void rl_row_words(uint64_t seed, uint64_t c, uint32_t (*w)[16]) {
   __m512i c0 = _mm512_add_epi32(_mm512_set1_epi32((int)(uint32_t)c), _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
@@ -32,10 +34,12 @@ RL_FN void rl_row_words(uint64_t seed, uint64_t c, uint32_t (*w)[16]) {
 }
 #elif defined(__AVX2__)
 enum { RL_ROW_LANES = 8 };
-#define RL_ROW_MUL(A, M, HI, LO) do { \
-  __m256i e_ = _mm256_mul_epu32(A, M), o_ = _mm256_mul_epu32(_mm256_srli_epi64(A, 32), M); \
-  HI = _mm256_blend_epi32(_mm256_srli_epi64(e_, 32), o_, 0xAA); \
-  LO = _mm256_blend_epi32(e_, _mm256_slli_epi64(o_, 32), 0xAA); } while (0)
+#define RL_ROW_MUL(A, M, HI, LO) \
+  do { \
+    __m256i e_ = _mm256_mul_epu32(A, M), o_ = _mm256_mul_epu32(_mm256_srli_epi64(A, 32), M); \
+    HI = _mm256_blend_epi32(_mm256_srli_epi64(e_, 32), o_, 0xAA); \
+    LO = _mm256_blend_epi32(e_, _mm256_slli_epi64(o_, 32), 0xAA); \
+  } while (0)
 RL_FN void rl_row_words(uint64_t seed, uint64_t c, uint32_t (*w)[16]) {
   __m256i c0 = _mm256_add_epi32(_mm256_set1_epi32((int)(uint32_t)c), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
   __m256i c1 = _mm256_set1_epi32((int)(uint32_t)(c >> 32)), c2 = _mm256_setzero_si256(), c3 = c2;

@@ -8,9 +8,15 @@
   double total = 0; \
   for (int64_t at = 0; at < n; at += 4096) { \
     int64_t e = n - at < 4096 ? n : at + 4096, i = at; \
-    T lane[LANES] = {0}; \
-    for (; i + LANES <= e; i += LANES) RL_IVDEP for (int k = 0; k < LANES; k++) { const int64_t q = i + k; lane[k] += EXPR; } \
-    for (; i < e; i++) { const int64_t q = i; lane[0] += EXPR; } \
+    T lane[LANES] = { 0 }; \
+    for (; i + LANES <= e; i += LANES) RL_IVDEP for (int k = 0; k < LANES; k++) { \
+        const int64_t q = i + k; \
+        lane[k] += EXPR; \
+      } \
+    for (; i < e; i++) { \
+      const int64_t q = i; \
+      lane[0] += EXPR; \
+    } \
     for (int k = 0; k < LANES; k++) total += (double)lane[k]; \
   }
 
@@ -25,9 +31,19 @@
     for (int k = 0; k < LANES; k++) m = rl_max_##S(m, lane[k]); \
     return m; \
   } \
-  static double sum_##S(int64_t n, const TT *x) { typedef TT T; FOLD_SUM(x[q]) return total; } \
-  static double sumsq_##S(int64_t n, const TT *x, double mean) { typedef TT T; const T m = (T)mean; FOLD_SUM((x[q] - m) * (x[q] - m)) return total; } \
-  static double dot_##S(int64_t n, const TT *x, const TT *y) { typedef TT T; FOLD_SUM(x[q] * y[q]) return total; } \
+  static double sum_##S(int64_t n, const TT *x) { \
+    typedef TT T; \
+    FOLD_SUM(x[q]) return total; \
+  } \
+  static double sumsq_##S(int64_t n, const TT *x, double mean) { \
+    typedef TT T; \
+    const T m = (T)mean; \
+    FOLD_SUM((x[q] - m) * (x[q] - m)) return total; \
+  } \
+  static double dot_##S(int64_t n, const TT *x, const TT *y) { \
+    typedef TT T; \
+    FOLD_SUM(x[q] * y[q]) return total; \
+  } \
   static void softmax_##S(int64_t n, const TT *x, TT *r) { \
     const TT m = max_##S(n, x); \
     RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = rl_exp_##S(x[i] - m); \
@@ -51,8 +67,13 @@
   static void dots_##S(int64_t n, const TT *g, const TT *x, const TT *w, double mean, double *sg, double *sgx) { \
     typedef TT T; \
     const T m = (T)mean; \
-    if (w) { { FOLD_SUM(g[q] * w[q]) *sg = total; } { FOLD_SUM(g[q] * w[q] * (x[q] - m)) *sgx = total; } } \
-    else { { FOLD_SUM(g[q]) *sg = total; } { FOLD_SUM(g[q] * (x[q] - m)) *sgx = total; } } \
+    if (w) { \
+      { FOLD_SUM(g[q] * w[q]) *sg = total; } \
+      { FOLD_SUM(g[q] * w[q] * (x[q] - m)) *sgx = total; } \
+    } else { \
+      { FOLD_SUM(g[q]) *sg = total; } \
+      { FOLD_SUM(g[q] * (x[q] - m)) *sgx = total; } \
+    } \
   } \
   static void scale_##S(int64_t n, const TT *x, double a, double b, TT *r) { \
     const TT c = (TT)a, d = (TT)b; \
@@ -71,7 +92,10 @@
     else RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] = g[i] * p + x[i] * q + s; \
   } \
   static void gather_back_##S(int64_t n, const TT *g, const TT *x, double mean, double rstd, double *dw, double *db) { \
-    RL_IVDEP for (int64_t i = 0; i < n; i++) { dw[i] += (double)g[i] * (((double)x[i] - mean) * rstd); db[i] += (double)g[i]; } \
+    RL_IVDEP for (int64_t i = 0; i < n; i++) { \
+      dw[i] += (double)g[i] * (((double)x[i] - mean) * rstd); \
+      db[i] += (double)g[i]; \
+    } \
   } \
   static inline __attribute__((always_inline)) void take_##S(int64_t n, const TT *x, int64_t step, int64_t pos, TT *best, int64_t *at) { \
     RL_IVDEP for (int64_t i = 0; i < n; i++) { \
@@ -89,7 +113,8 @@
   static void addstep_##S(int64_t n, const TT *x, int64_t step, TT *r) { \
     if (step == 1) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] += x[i]; \
     else if (step == 2) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] += x[2 * i]; \
-    else for (int64_t i = 0; i < n; i++) r[i] += x[i * step]; \
+    else \
+      for (int64_t i = 0; i < n; i++) r[i] += x[i * step]; \
   }
 ROWS(f32, float)
 ROWS(f64, double)
@@ -114,10 +139,13 @@ HALF_DRAW(rand, bf16, rl_bf16)
 HALF_DRAW(randn, f16, rl_f16)
 HALF_DRAW(randn, bf16, rl_bf16)
 
-#define TABLE(S) .softmax_##S = softmax_##S, .log_softmax_##S = log_softmax_##S, .softmax_dx_##S = softmax_dx_##S, .log_softmax_dx_##S = log_softmax_dx_##S, \
-  .sum_##S = sum_##S, .sumsq_##S = sumsq_##S, .dots_##S = dots_##S, .scale_##S = scale_##S, .affine_##S = affine_##S, .back_##S = back_##S, .gather_back_##S = gather_back_##S, .maxpool_##S = maxpool_##S, .addstep_##S = addstep_##S
+#define TABLE(S) \
+  .softmax_##S = softmax_##S, .log_softmax_##S = log_softmax_##S, .softmax_dx_##S = softmax_dx_##S, .log_softmax_dx_##S = log_softmax_dx_##S, \
+  .sum_##S = sum_##S, .sumsq_##S = sumsq_##S, .dots_##S = dots_##S, .scale_##S = scale_##S, .affine_##S = affine_##S, .back_##S = back_##S, \
+  .gather_back_##S = gather_back_##S, .maxpool_##S = maxpool_##S, .addstep_##S = addstep_##S
 const rl_row_fns RL_CAT(rl_row_table, RL_ISA) = {
-  TABLE(f32), TABLE(f64),
-  .draw = {{[RL_F32] = rand_f32, [RL_F64] = rand_f64, [RL_F16] = rand_f16, [RL_BF16] = rand_bf16},
-           {[RL_F32] = randn_f32, [RL_F64] = randn_f64, [RL_F16] = randn_f16, [RL_BF16] = randn_bf16}},
+  TABLE(f32),
+  TABLE(f64),
+  .draw = { { [RL_F32] = rand_f32, [RL_F64] = rand_f64, [RL_F16] = rand_f16, [RL_BF16] = rand_bf16 },
+            { [RL_F32] = randn_f32, [RL_F64] = randn_f64, [RL_F16] = randn_f16, [RL_BF16] = randn_bf16 } },
 };

@@ -65,7 +65,8 @@ static inline void walk_next(walk *w) {
 static inline int esize(const rl_tensor *t) { return rl_dtypes[t->dtype].bytes; }
 static inline int64_t numel_but(const rl_tensor *t, int dim) {
   int64_t n = 1;
-  for (int d = 0; d < t->ndim; d++) if (d != dim) n *= t->size[d];
+  for (int d = 0; d < t->ndim; d++)
+    if (d != dim) n *= t->size[d];
   return n;
 }
 /* The elementwise driver as a copy of the same dtype: joined dimensions, tiles, threads. */

@@ -24,7 +24,11 @@ typedef enum rl_status {
   RL_OOM     /* out of memory: the binding collects garbage and tries once more */
 } rl_status;
 
-#define RL_TRY(e) do { rl_status rl_s_ = (e); if (rl_s_ != RL_OK) return rl_s_; } while (0)
+#define RL_TRY(e) \
+  do { \
+    rl_status rl_s_ = (e); \
+    if (rl_s_ != RL_OK) return rl_s_; \
+  } while (0)
 
 /* Sets this thread's message, "[op] what; got A, need B", and returns RL_ERR. */
 RL_API rl_status rl_error(const char *fmt, ...) RL_PRINTF(1, 2);
@@ -33,7 +37,9 @@ RL_API const char *rl_error_message(void);
 
 /* Caching allocator (64-byte aligned). rl_alloc returns NULL when memory is out and sets the message.
  * Statistics are per process; `live` is what the binding's collector pressure looks at. */
-typedef struct rl_mem_stats { int64_t live, peak, cached, allocs, hits; } rl_mem_stats;
+typedef struct rl_mem_stats {
+  int64_t live, peak, cached, allocs, hits;
+} rl_mem_stats;
 RL_API void *rl_alloc(size_t bytes);
 RL_API void rl_free(void *p, size_t bytes);
 RL_API void rl_mem_get(rl_mem_stats *out);

@@ -8,13 +8,14 @@ const char bind_tag_tensor = 't', bind_tag_storage = 's', bind_tag_gen = 'g';
 /* Errors ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Raises the core's message at the caller's line; a missing value of a fake tensor gets the prefix that capture looks for. */
-int bind_raise(lua_State *L, rl_status s) {
-  return luaL_error(L, s == RL_NODATA ? "[capture] needs values: %s" : "%s", rl_error_message());
-}
+int bind_raise(lua_State *L, rl_status s) { return luaL_error(L, s == RL_NODATA ? "[capture] needs values: %s" : "%s", rl_error_message()); }
 
 static const char *describe(lua_State *L, int i, char buf[256]) {
   rl_tensor *t = bind_totensor(L, i);
-  if (t) { rl_shape_str(t, buf); return buf; }
+  if (t) {
+    rl_shape_str(t, buf);
+    return buf;
+  }
   if (bind_tostorage(L, i)) return "storage";
   return lua_isnone(L, i) ? "no value" : luaL_typename(L, i);
 }
@@ -61,7 +62,10 @@ double bind_number(lua_State *L, int i) {
   double v = 0;
   rl_tensor *t;
   if (lua_isnumber(L, i)) return lua_tonumber(L, i); /* strings of digits too, as Lua's own functions take them */
-  if ((t = bind_totensor(L, i))) { BIND_TRY(L, rl_tensor_item(t, &v)); return v; }
+  if ((t = bind_totensor(L, i))) {
+    BIND_TRY(L, rl_tensor_item(t, &v));
+    return v;
+  }
   bind_argerror(L, i, "number");
   return 0;
 }
@@ -107,13 +111,20 @@ int bind_sizes(lua_State *L, int i, int64_t *size) {
     n = sizes_check(L, RL_MAX(top - i + 1, 0));
     for (int k = 0; k < n; k++) size[k] = bind_int(L, i + k);
   }
-  if (n == 0) { size[0] = 0; n = 1; }
+  if (n == 0) {
+    size[0] = 0;
+    n = 1;
+  }
   return n;
 }
 
-static const struct { const char *name; rl_dtype dt; rl_device dev; } cuda_names[] = {
-  {"CudaByte", RL_U8, RL_CUDA}, {"CudaChar", RL_I8, RL_CUDA}, {"CudaShort", RL_I16, RL_CUDA}, {"CudaInt", RL_I32, RL_CUDA}, {"CudaLong", RL_I64, RL_CUDA},
-  {"CudaHalf", RL_F16, RL_CUDA}, {"CudaBFloat16", RL_BF16, RL_CUDA}, {"Cuda", RL_F32, RL_CUDA}, {"CudaDouble", RL_F64, RL_CUDA}};
+static const struct {
+  const char *name;
+  rl_dtype dt;
+  rl_device dev;
+} cuda_names[] = { { "CudaByte", RL_U8, RL_CUDA },       { "CudaChar", RL_I8, RL_CUDA },  { "CudaShort", RL_I16, RL_CUDA },
+                   { "CudaInt", RL_I32, RL_CUDA },       { "CudaLong", RL_I64, RL_CUDA }, { "CudaHalf", RL_F16, RL_CUDA },
+                   { "CudaBFloat16", RL_BF16, RL_CUDA }, { "Cuda", RL_F32, RL_CUDA },     { "CudaDouble", RL_F64, RL_CUDA } };
 
 /* 'Float', 'float', 'torch.FloatTensor' or 'torch.FloatStorage' -> dtype and device; false: no such type. */
 bool bind_parse_dtype(const char *s, rl_dtype *dt, rl_device *dev, bool *storage) {
@@ -130,9 +141,17 @@ bool bind_parse_dtype(const char *s, rl_dtype *dt, rl_device *dev, bool *storage
   if (base[0] >= 'a' && base[0] <= 'z') base[0] = (char)(base[0] - 'a' + 'A');
   if (strcmp(base, "Bfloat16") == 0) strcpy(base, "BFloat16");
   for (int k = 0; k < RL_NDTYPE; k++)
-    if (strcmp(base, rl_dtypes[k].name) == 0) { *dt = (rl_dtype)k; *dev = RL_CPU; return true; }
+    if (strcmp(base, rl_dtypes[k].name) == 0) {
+      *dt = (rl_dtype)k;
+      *dev = RL_CPU;
+      return true;
+    }
   for (size_t k = 0; k < sizeof cuda_names / sizeof *cuda_names; k++)
-    if (strcmp(base, cuda_names[k].name) == 0) { *dt = cuda_names[k].dt; *dev = cuda_names[k].dev; return true; }
+    if (strcmp(base, cuda_names[k].name) == 0) {
+      *dt = cuda_names[k].dt;
+      *dev = cuda_names[k].dev;
+      return true;
+    }
   return false;
 }
 
@@ -225,9 +244,10 @@ void bind_call(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_a
 }
 
 rl_tensor *bind_op(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a) {
-  rl_tensor *out[RL_MAXOUT] = {NULL};
+  rl_tensor *out[RL_MAXOUT] = { NULL };
   bind_call(L, op, in, nin, a, out);
-  for (int k = 1; k < rl_ops[op].nout; k++) if (out[k]) rl_tensor_release(out[k]);
+  for (int k = 1; k < rl_ops[op].nout; k++)
+    if (out[k]) rl_tensor_release(out[k]);
   return out[0];
 }
 
@@ -237,7 +257,8 @@ static bool same_meta(const rl_tensor *t, const rl_meta *m) {
 }
 
 static bool shares(rl_tensor *t, rl_tensor *const *in, int nin) {
-  for (int k = 0; k < nin; k++) if (in[k] && in[k]->storage && in[k]->storage == t->storage) return true;
+  for (int k = 0; k < nin; k++)
+    if (in[k] && in[k]->storage && in[k]->storage == t->storage) return true;
   return false;
 }
 
@@ -258,7 +279,7 @@ static void into_by_copy(lua_State *L, rl_tensor *res, rl_tensor *v) {
 void bind_into(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *res) {
   rl_meta m[RL_MAXOUT];
   int nout = rl_ops[op].nout;
-  rl_tensor *out[RL_MAXOUT] = {NULL};
+  rl_tensor *out[RL_MAXOUT] = { NULL };
   if (!rl_ops[op].shape && !rl_ops[op].view) { /* expanded when called: shapes are known afterwards */
     bind_call(L, op, in, nin, a, out);
     for (int k = 0; k < nout; k++) into_by_copy(L, res[k], out[k]);
@@ -272,7 +293,8 @@ void bind_into(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_a
     if (!tmp[k]) out[k] = res[k];
   }
   bind_call(L, op, in, nin, a, out);
-  for (int k = 0; k < nout; k++) if (tmp[k]) into_by_copy(L, res[k], out[k]);
+  for (int k = 0; k < nout; k++)
+    if (tmp[k]) into_by_copy(L, res[k], out[k]);
 }
 
 /* The collector --------------------------------------------------------------------------------------------------------------- */
@@ -334,16 +356,25 @@ void bind_put(lua_State *L, const char *name, bool method, bool cap) {
 }
 
 void bind_functions(lua_State *L, const bind_reg *r, bool cap) {
-  for (; r->name; r++) { lua_pushcfunction(L, r->fn); bind_put(L, r->name, false, cap); }
+  for (; r->name; r++) {
+    lua_pushcfunction(L, r->fn);
+    bind_put(L, r->name, false, cap);
+  }
 }
 
 void bind_methods(lua_State *L, const bind_reg *r, bool cap) {
-  for (; r->name; r++) { lua_pushcfunction(L, r->fn); bind_put(L, r->name, true, cap); }
+  for (; r->name; r++) {
+    lua_pushcfunction(L, r->fn);
+    bind_put(L, r->name, true, cap);
+  }
 }
 
 void bind_core(lua_State *L, const bind_reg *r) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CORE);
-  for (; r->name; r++) { lua_pushcfunction(L, r->fn); lua_setfield(L, -2, r->name); }
+  for (; r->name; r++) {
+    lua_pushcfunction(L, r->fn);
+    lua_setfield(L, -2, r->name);
+  }
   lua_pop(L, 1);
 }
 

@@ -86,7 +86,7 @@ static int f_linspace(lua_State *L) {
 static int f_logspace(lua_State *L) {
   rl_number ten;
   f_linspace(L);
-  rl_tensor *t = bind_tensor(L, -1), *in[2] = {rl_number_set(&ten, 10), t};
+  rl_tensor *t = bind_tensor(L, -1), *in[2] = { rl_number_set(&ten, 10), t };
   bind_call(L, RL_OP_POW, in, 2, NULL, &t);
   return 1;
 }
@@ -97,7 +97,7 @@ static int f_eye(lua_State *L) {
   rl_tensor *res = leading(L, &i), *t, *d;
   rl_attrs a;
   rl_number one;
-  int64_t n = bind_int(L, i), size[2] = {n, lua_isnoneornil(L, i + 1) ? n : bind_int(L, i + 1)};
+  int64_t n = bind_int(L, i), size[2] = { n, lua_isnoneornil(L, i + 1) ? n : bind_int(L, i + 1) };
   if (size[0] < 1 || size[1] < 1) return luaL_error(L, "[eye] sizes; got %dx%d, need 1 or more", (int)size[0], (int)size[1]);
   rl_attrs_default(RL_OP_FULL, &a);
   set_sizes(&a, 2, size);
@@ -133,8 +133,10 @@ static int f_diag(lua_State *L) {
   rl_attrs_default(RL_OP_FULL, &f);
   set_sizes(&f, 2, size);
   f.v[1].i = x->dtype;
-  if (res) { bind_into(L, RL_OP_FULL, NULL, 0, &f, &res); lua_pushvalue(L, 1); }
-  else bind_push_tensor(L, bind_op(L, RL_OP_FULL, NULL, 0, &f));
+  if (res) {
+    bind_into(L, RL_OP_FULL, NULL, 0, &f, &res);
+    lua_pushvalue(L, 1);
+  } else bind_push_tensor(L, bind_op(L, RL_OP_FULL, NULL, 0, &f));
   t = bind_tensor(L, -1);
   bind_push_tensor(L, d = bind_op(L, RL_OP_DIAGONAL, &t, 1, &a));
   bind_copy(L, d, x);
@@ -157,9 +159,9 @@ static int triangle(lua_State *L, rl_op op) {
 static int f_tril(lua_State *L) { return triangle(L, RL_OP_TRIL); }
 static int f_triu(lua_State *L) { return triangle(L, RL_OP_TRIU); }
 
-static const bind_reg functions[] = {
-  {"zeros", f_zeros}, {"ones", f_ones}, {"full", f_full}, {"range", f_range}, {"linspace", f_linspace}, {"logspace", f_logspace}, {"eye", f_eye},
-  {"diag", f_diag}, {"tril", f_tril}, {"triu", f_triu}, {NULL, NULL}};
+static const bind_reg functions[] = { { "zeros", f_zeros },       { "ones", f_ones },         { "full", f_full }, { "range", f_range },
+                                      { "linspace", f_linspace }, { "logspace", f_logspace }, { "eye", f_eye },   { "diag", f_diag },
+                                      { "tril", f_tril },         { "triu", f_triu },         { NULL, NULL } };
 
 void bind_open_create(lua_State *L) {
   bind_functions(L, functions, true);

@@ -48,15 +48,15 @@ static uint16_t double_to_bf16(double d) {
 
 double bind_load_as(rl_dtype dt, const void *p) {
   switch (dt) {
-    case RL_U8: return *(const uint8_t *)p;
-    case RL_I8: return *(const int8_t *)p;
-    case RL_I16: return *(const int16_t *)p;
-    case RL_I32: return *(const int32_t *)p;
-    case RL_I64: return (double)*(const int64_t *)p;
-    case RL_F16: return half_to_double(((const rl_f16 *)p)->bits);
-    case RL_BF16: return bf16_to_double(((const rl_bf16 *)p)->bits);
-    case RL_F32: return *(const float *)p;
-    default: return *(const double *)p;
+  case RL_U8: return *(const uint8_t *)p;
+  case RL_I8: return *(const int8_t *)p;
+  case RL_I16: return *(const int16_t *)p;
+  case RL_I32: return *(const int32_t *)p;
+  case RL_I64: return (double)*(const int64_t *)p;
+  case RL_F16: return half_to_double(((const rl_f16 *)p)->bits);
+  case RL_BF16: return bf16_to_double(((const rl_bf16 *)p)->bits);
+  case RL_F32: return *(const float *)p;
+  default: return *(const double *)p;
   }
 }
 
@@ -65,15 +65,15 @@ static int64_t to_int(double v) { return v >= -9223372036854775808.0 && v < 9223
 
 void bind_store_as(rl_dtype dt, void *p, double v) {
   switch (dt) {
-    case RL_U8: *(uint8_t *)p = (uint8_t)to_int(v); break;
-    case RL_I8: *(int8_t *)p = (int8_t)to_int(v); break;
-    case RL_I16: *(int16_t *)p = (int16_t)to_int(v); break;
-    case RL_I32: *(int32_t *)p = (int32_t)to_int(v); break;
-    case RL_I64: *(int64_t *)p = to_int(v); break;
-    case RL_F16: ((rl_f16 *)p)->bits = double_to_half(v); break;
-    case RL_BF16: ((rl_bf16 *)p)->bits = double_to_bf16(v); break;
-    case RL_F32: *(float *)p = (float)v; break;
-    default: *(double *)p = v; break;
+  case RL_U8: *(uint8_t *)p = (uint8_t)to_int(v); break;
+  case RL_I8: *(int8_t *)p = (int8_t)to_int(v); break;
+  case RL_I16: *(int16_t *)p = (int16_t)to_int(v); break;
+  case RL_I32: *(int32_t *)p = (int32_t)to_int(v); break;
+  case RL_I64: *(int64_t *)p = to_int(v); break;
+  case RL_F16: ((rl_f16 *)p)->bits = double_to_half(v); break;
+  case RL_BF16: ((rl_bf16 *)p)->bits = double_to_bf16(v); break;
+  case RL_F32: *(float *)p = (float)v; break;
+  default: *(double *)p = v; break;
   }
 }
 
@@ -86,7 +86,7 @@ void bind_store(rl_tensor *t, int64_t offset, double v) {
 }
 
 bind_walk bind_walk_start(const rl_tensor *t) {
-  bind_walk w = {.t = t, .off = t->offset, .left = t->storage ? rl_numel(t) : 0};
+  bind_walk w = { .t = t, .off = t->offset, .left = t->storage ? rl_numel(t) : 0 };
   return w;
 }
 

@@ -19,7 +19,10 @@ static int is_number_result(lua_State *L) {
 
 static void push_ints(lua_State *L, int n, const int64_t *v) {
   lua_createtable(L, n, 0);
-  for (int d = 0; d < n; d++) { lua_pushnumber(L, (lua_Number)v[d]); lua_rawseti(L, -2, d + 1); }
+  for (int d = 0; d < n; d++) {
+    lua_pushnumber(L, (lua_Number)v[d]);
+    lua_rawseti(L, -2, d + 1);
+  }
 }
 
 /* C.tensorFacts(t) -> typename, requiresGrad, {sizes}, {strides}, offset (from 0), storage pointer, storage size. */
@@ -37,9 +40,19 @@ static int tensor_facts(lua_State *L) {
 
 /* Guards ------------------------------------------------------------------------------------------------------------------------ */
 
-typedef struct guard_row { uint8_t dtype, device, ndim, flags; int64_t offset, storage_size, size[RL_MAXDIM], stride[RL_MAXDIM]; } guard_row;
+typedef struct guard_row {
+  uint8_t dtype, device, ndim, flags;
+  int64_t offset, storage_size, size[RL_MAXDIM], stride[RL_MAXDIM];
+} guard_row;
 /* leader[k]: the first tensor that shares k's storage. seen: open hash of the leaders' storages, as they must all differ. */
-typedef struct guard { int n, mask; bool grad_disabled; uint8_t default_dtype; guard_row *rows; int *leader; const void **seen; } guard;
+typedef struct guard {
+  int n, mask;
+  bool grad_disabled;
+  uint8_t default_dtype;
+  guard_row *rows;
+  int *leader;
+  const void **seen;
+} guard;
 enum { G_OFFSET = 1, G_STORAGE = 2, G_GRAD = 4, G_NEEDS_GRAD = 8, G_STRIDES = 16, G_PARTIAL = 32 /* no sizes given: type and requiresGrad only */ };
 
 static void read_ints(lua_State *L, const char *field, int64_t *v, int *n) { /* table on top */
@@ -47,7 +60,11 @@ static void read_ints(lua_State *L, const char *field, int64_t *v, int *n) { /* 
   *n = 0;
   if (lua_istable(L, -1)) {
     *n = RL_MIN((int)lua_objlen(L, -1), RL_MAXDIM);
-    for (int d = 0; d < *n; d++) { lua_rawgeti(L, -1, d + 1); v[d] = (int64_t)lua_tonumber(L, -1); lua_pop(L, 1); }
+    for (int d = 0; d < *n; d++) {
+      lua_rawgeti(L, -1, d + 1);
+      v[d] = (int64_t)lua_tonumber(L, -1);
+      lua_pop(L, 1);
+    }
   }
   lua_pop(L, 1);
 }
@@ -71,7 +88,8 @@ static void read_row(lua_State *L, guard_row *r) { /* table on top */
   rl_device dev = RL_CPU;
   int nd, ns;
   lua_getfield(L, -1, "type");
-  if (!lua_isstring(L, -1) || !bind_parse_dtype(lua_tostring(L, -1), &dt, &dev, NULL)) luaL_error(L, "[guardNew] type; got %s, need name of a tensor type", luaL_typename(L, -1));
+  if (!lua_isstring(L, -1) || !bind_parse_dtype(lua_tostring(L, -1), &dt, &dev, NULL))
+    luaL_error(L, "[guardNew] type; got %s, need name of a tensor type", luaL_typename(L, -1));
   lua_pop(L, 1);
   lua_getfield(L, -1, "sizes");
   bool partial = lua_isnil(L, -1);
@@ -81,8 +99,13 @@ static void read_row(lua_State *L, guard_row *r) { /* table on top */
   r->dtype = (uint8_t)dt;
   r->device = (uint8_t)dev;
   r->ndim = (uint8_t)nd;
-  if (partial) { r->flags = G_PARTIAL; read_grad(L, r); return; }
-  r->flags = (uint8_t)((ns == nd ? G_STRIDES : 0) | (read_int(L, "offset", &r->offset) ? G_OFFSET : 0) | (read_int(L, "storageSize", &r->storage_size) ? G_STORAGE : 0));
+  if (partial) {
+    r->flags = G_PARTIAL;
+    read_grad(L, r);
+    return;
+  }
+  r->flags = (uint8_t)((ns == nd ? G_STRIDES : 0) | (read_int(L, "offset", &r->offset) ? G_OFFSET : 0) |
+                       (read_int(L, "storageSize", &r->storage_size) ? G_STORAGE : 0));
   read_grad(L, r);
 }
 
@@ -103,7 +126,10 @@ static bool first_meeting(const guard *g, const void *p) {
   uint32_t h = (uint32_t)((uintptr_t)p >> 4) * 2654435761u;
   for (uint32_t k = (h >> 8) & (uint32_t)g->mask;; k = (k + 1) & (uint32_t)g->mask) {
     if (g->seen[k] == p) return false;
-    if (!g->seen[k]) { g->seen[k] = p; return true; }
+    if (!g->seen[k]) {
+      g->seen[k] = p;
+      return true;
+    }
   }
 }
 
@@ -157,7 +183,8 @@ static int guard_new(lua_State *L) {
     lua_pop(L, 3);
     if (i < 0 || j < 0 || i >= n || j >= n) return luaL_error(L, "[guardNew] pair %d; got %d and %d, need 1 to %d", k, i + 1, j + 1, n);
     int a = RL_MIN(g->leader[i], g->leader[j]), b = RL_MAX(g->leader[i], g->leader[j]);
-    for (int m = 0; m < n; m++) if (g->leader[m] == b) g->leader[m] = a;
+    for (int m = 0; m < n; m++)
+      if (g->leader[m] == b) g->leader[m] = a;
   }
   lua_pushcclosure(L, guard_call, 1);
   return 1;
@@ -178,8 +205,16 @@ static int memory(lua_State *L) {
   return 1;
 }
 
-static int reset_peak(lua_State *L) { (void)L; rl_mem_reset_peak(); return 0; }
-static int release_cache(lua_State *L) { (void)L; rl_mem_release_cache(); return 0; }
+static int reset_peak(lua_State *L) {
+  (void)L;
+  rl_mem_reset_peak();
+  return 0;
+}
+static int release_cache(lua_State *L) {
+  (void)L;
+  rl_mem_release_cache();
+  return 0;
+}
 
 /* C.setDefaultDtype('torch.FloatTensor') */
 static int set_default(lua_State *L) {
@@ -193,12 +228,21 @@ static int get_default(lua_State *L) {
 }
 
 /* C.bumpVersion(t): its elements were written through a pointer. */
-static int bump(lua_State *L) { bind_wrote(bind_tensor(L, 1)); return 0; }
+static int bump(lua_State *L) {
+  bind_wrote(bind_tensor(L, 1));
+  return 0;
+}
 
 /* C.item(t) -> the value of a one-element tensor. */
-static int item(lua_State *L) { lua_pushnumber(L, bind_number(L, 1)); return 1; }
+static int item(lua_State *L) {
+  lua_pushnumber(L, bind_number(L, 1));
+  return 1;
+}
 
-static int recording(lua_State *L) { lua_pushboolean(L, rl_self.graph != NULL); return 1; }
+static int recording(lua_State *L) {
+  lua_pushboolean(L, rl_self.graph != NULL);
+  return 1;
+}
 
 /* C.env(name of a row in env.def, lower case) is read by jit and the specs. */
 static int env(lua_State *L) {
@@ -206,12 +250,14 @@ static int env(lua_State *L) {
 #define RL_ENV(id, name, kind, def, doc) #id,
 #include "../env.def"
 #undef RL_ENV
-    NULL};
+    NULL
+  };
   static const char *const kinds[] = {
 #define RL_ENV(id, name, kind, def, doc) #kind,
 #include "../env.def"
 #undef RL_ENV
-    NULL};
+    NULL
+  };
   const char *want = luaL_checkstring(L, 1);
   for (int k = 0; names[k]; k++) {
     if (strcasecmp(names[k], want) != 0) continue;
@@ -222,9 +268,19 @@ static int env(lua_State *L) {
   return luaL_error(L, "[env] no such setting; got %s, need a row of lib/env.def", want);
 }
 
-static const bind_reg core[] = {
-  {"isFake", is_fake}, {"isNumberResult", is_number_result}, {"tensorFacts", tensor_facts}, {"guardNew", guard_new}, {"memory", memory},
-  {"resetPeak", reset_peak}, {"releaseCache", release_cache}, {"setDefaultDtype", set_default}, {"getDefaultDtype", get_default}, {"bumpVersion", bump},
-  {"recording", recording}, {"item", item}, {"env", env}, {NULL, NULL}};
+static const bind_reg core[] = { { "isFake", is_fake },
+                                 { "isNumberResult", is_number_result },
+                                 { "tensorFacts", tensor_facts },
+                                 { "guardNew", guard_new },
+                                 { "memory", memory },
+                                 { "resetPeak", reset_peak },
+                                 { "releaseCache", release_cache },
+                                 { "setDefaultDtype", set_default },
+                                 { "getDefaultDtype", get_default },
+                                 { "bumpVersion", bump },
+                                 { "recording", recording },
+                                 { "item", item },
+                                 { "env", env },
+                                 { NULL, NULL } };
 
 void bind_open_facts(lua_State *L) { bind_core(L, core); }

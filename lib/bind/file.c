@@ -11,7 +11,7 @@
 
 enum { F_DISK, F_MEMORY, F_PIPE };
 static const char file_tag = 'f';
-static const char *const type_names[] = {"torch.DiskFile", "torch.MemoryFile", "torch.PipeFile"};
+static const char *const type_names[] = { "torch.DiskFile", "torch.MemoryFile", "torch.PipeFile" };
 
 typedef struct bind_file {
   const char *tag;
@@ -33,7 +33,11 @@ static bind_file *self(lua_State *L) {
 /* Failure: an error, or in quiet mode a flag. */
 static int fail(lua_State *L, bind_file *f, const char *what) {
   f->error = true;
-  if (!f->quiet) luaL_error(L, "[file] %s in %s; got position %d", what, f->name, (int)(f->kind == F_MEMORY ? f->pos + 1 : f->h && f->kind == F_DISK ? ftello(f->h) + 1 : 0));
+  if (!f->quiet)
+    luaL_error(L, "[file] %s in %s; got position %d", what, f->name,
+               (int)(f->kind == F_MEMORY         ? f->pos + 1
+                     : f->h && f->kind == F_DISK ? ftello(f->h) + 1
+                                                 : 0));
   return 0;
 }
 
@@ -72,14 +76,19 @@ static bool put_bytes(bind_file *f, const void *p, int64_t n) {
 
 static void swap_bytes(char *p, int64_t n, int size) {
   for (int64_t i = 0; i < n; i++, p += size)
-    for (int a = 0, b = size - 1; a < b; a++, b--) { char c = p[a]; p[a] = p[b]; p[b] = c; }
+    for (int a = 0, b = size - 1; a < b; a++, b--) {
+      char c = p[a];
+      p[a] = p[b];
+      p[b] = c;
+    }
 }
 
 /* Typed blocks ------------------------------------------------------------------------------------------------------------------- */
 
 static bool read_token(bind_file *f, char *buf, int cap) {
   int c, n = 0;
-  do c = get_char(f); while (c != EOF && isspace(c));
+  do c = get_char(f);
+  while (c != EOF && isspace(c));
   for (; c != EOF && !isspace(c) && n < cap - 1; c = get_char(f)) buf[n++] = (char)c;
   buf[n] = 0;
   unget(f, c);
@@ -89,8 +98,10 @@ static bool read_token(bind_file *f, char *buf, int cap) {
 static bool read_ascii_one(bind_file *f, rl_dtype dt, char *p) {
   char buf[128], *end;
   if (!read_token(f, buf, sizeof buf)) return false;
-  if (dt == RL_I64) { int64_t v = strtoll(buf, &end, 10); memcpy(p, &v, 8); }
-  else bind_store_as(dt, p, strtod(buf, &end));
+  if (dt == RL_I64) {
+    int64_t v = strtoll(buf, &end, 10);
+    memcpy(p, &v, 8);
+  } else bind_store_as(dt, p, strtod(buf, &end));
   return *end == 0;
 }
 
@@ -98,8 +109,12 @@ static int64_t read_ascii(bind_file *f, rl_dtype dt, char *p, int64_t n) {
   int64_t k = 0;
   int bytes = rl_dtypes[dt].bytes;
   if (bytes == 1) k = get_bytes(f, p, n);
-  else while (k < n && read_ascii_one(f, dt, p + k * bytes)) k++;
-  if (f->spacing && n > 0) { int c = get_char(f); if (c != '\n') unget(f, c); }
+  else
+    while (k < n && read_ascii_one(f, dt, p + k * bytes)) k++;
+  if (f->spacing && n > 0) {
+    int c = get_char(f);
+    if (c != '\n') unget(f, c);
+  }
   return k;
 }
 
@@ -125,7 +140,10 @@ static int64_t read_block(bind_file *f, rl_dtype dt, void *p, int64_t n) {
 
 static int print_one(char *buf, size_t cap, rl_dtype dt, const char *p) {
   int64_t v;
-  if (dt == RL_I64) { memcpy(&v, p, 8); return snprintf(buf, cap, "%" PRId64, v); }
+  if (dt == RL_I64) {
+    memcpy(&v, p, 8);
+    return snprintf(buf, cap, "%" PRId64, v);
+  }
   if (dt == RL_F64) return snprintf(buf, cap, "%.17g", bind_load_as(dt, p));
   return snprintf(buf, cap, "%.9g", bind_load_as(dt, p));
 }
@@ -133,12 +151,14 @@ static int print_one(char *buf, size_t cap, rl_dtype dt, const char *p) {
 static bool write_ascii(bind_file *f, rl_dtype dt, const char *p, int64_t n) {
   char buf[64];
   int bytes = rl_dtypes[dt].bytes;
-  if (bytes == 1) { if (!put_bytes(f, p, n)) return false; }
-  else for (int64_t k = 0; k < n; k++) {
-    int len = print_one(buf, sizeof buf - 1, dt, p + k * bytes);
-    if (f->spacing && k < n - 1) buf[len++] = ' ';
-    if (!put_bytes(f, buf, len)) return false;
-  }
+  if (bytes == 1) {
+    if (!put_bytes(f, p, n)) return false;
+  } else
+    for (int64_t k = 0; k < n; k++) {
+      int len = print_one(buf, sizeof buf - 1, dt, p + k * bytes);
+      if (f->spacing && k < n - 1) buf[len++] = ' ';
+      if (!put_bytes(f, buf, len)) return false;
+    }
   return !f->spacing || n == 0 || put_bytes(f, "\n", 1);
 }
 
@@ -150,7 +170,13 @@ static bool write_block(bind_file *f, rl_dtype dt, const void *p, int64_t n) {
     char one[8];
     int size = bytes;
     memcpy(one, (const char *)p + k * bytes, (size_t)bytes);
-    if (dt == RL_I64 && f->long_size == 4) { int64_t v; memcpy(&v, one, 8); int32_t w = (int32_t)v; memcpy(one, &w, 4); size = 4; }
+    if (dt == RL_I64 && f->long_size == 4) {
+      int64_t v;
+      memcpy(&v, one, 8);
+      int32_t w = (int32_t)v;
+      memcpy(one, &w, 4);
+      size = 4;
+    }
     if (f->swap) swap_bytes(one, 1, size);
     if (!put_bytes(f, one, size)) return false;
   }
@@ -190,7 +216,10 @@ static int typed_read(lua_State *L) {
   rl_self.graph = g;
   bind_push_storage(L, s);
   int64_t k = read_block(f, dt, s->data, n);
-  if (k != n) { fail(L, f, "read error: fewer elements than asked for"); BIND_TRY(L, rl_storage_resize(s, k)); }
+  if (k != n) {
+    fail(L, f, "read error: fewer elements than asked for");
+    BIND_TRY(L, rl_storage_resize(s, k));
+  }
   return 1;
 }
 
@@ -244,7 +273,10 @@ static int read_string(lua_State *L) {
   need(L, f, true);
   if (!line && strncmp(fmt, "*a", 2) != 0) return bind_argerror(L, 2, "'*a' or '*l'");
   luaL_buffinit(L, &b);
-  while ((c = get_char(f)) != EOF && !(line && c == '\n')) { luaL_addchar(&b, (char)c); n++; }
+  while ((c = get_char(f)) != EOF && !(line && c == '\n')) {
+    luaL_addchar(&b, (char)c);
+    n++;
+  }
   luaL_pushresult(&b);
   if (n == 0 && c == EOF && line) fail(L, f, "read error: no more data");
   return 1;
@@ -282,7 +314,8 @@ static int read_bytes(lua_State *L) {
   bind_file *f = self(L);
   int64_t n = bind_int(L, 2), have = left(f);
   need(L, f, true);
-  if (n < 0 || (have >= 0 && n > have) || n > INT32_MAX) return luaL_error(L, "[file] string of %d bytes in %s; got %d left", (int)n, f->name, (int)have);
+  if (n < 0 || (have >= 0 && n > have) || n > INT32_MAX)
+    return luaL_error(L, "[file] string of %d bytes in %s; got %d left", (int)n, f->name, (int)have);
   char *p = (char *)lua_newuserdata(L, (size_t)RL_MAX(n, 1));
   int64_t k = read_block(f, RL_I8, p, n);
   if (k != n) fail(L, f, "read error: string ends early");
@@ -304,7 +337,8 @@ static int write_bytes(lua_State *L) {
 static int file_seek(lua_State *L) {
   bind_file *f = self(L);
   int64_t at = bind_int(L, 2) - 1;
-  if (at < 0 || f->kind == F_PIPE || (f->kind == F_MEMORY && at > f->len) || (f->kind == F_DISK && fseeko(f->h, at, SEEK_SET) != 0)) fail(L, f, "cannot seek");
+  if (at < 0 || f->kind == F_PIPE || (f->kind == F_MEMORY && at > f->len) || (f->kind == F_DISK && fseeko(f->h, at, SEEK_SET) != 0))
+    fail(L, f, "cannot seek");
   else if (f->kind == F_MEMORY) f->pos = at;
   lua_settop(L, 1);
   return 1;
@@ -352,13 +386,37 @@ static int file_gc(lua_State *L) {
   return 0;
 }
 
-#define SETTER(fn, field, value) static int fn(lua_State *L) { self(L)->field = (value); lua_settop(L, 1); return 1; }
-#define GETTER(fn, expr) static int fn(lua_State *L) { bind_file *f = self(L); lua_pushboolean(L, (expr)); return 1; }
-SETTER(set_ascii, binary, false) SETTER(set_binary, binary, true) SETTER(set_quiet, quiet, true) SETTER(set_pedantic, quiet, false)
-SETTER(set_spacing, spacing, true) SETTER(set_no_spacing, spacing, false) SETTER(clear_error, error, false)
-SETTER(set_native, swap, false) SETTER(set_little, swap, false) SETTER(set_big, swap, true) SETTER(set_referenced, referenced, lua_isnoneornil(L, 2) || lua_toboolean(L, 2))
-GETTER(get_binary, f->binary) GETTER(get_quiet, f->quiet) GETTER(get_spacing, f->spacing) GETTER(get_error, f->error) GETTER(get_readable, f->readable)
-GETTER(get_writable, f->writable) GETTER(get_referenced, f->referenced) GETTER(is_little, ((void)f, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
+#define SETTER(fn, field, value) \
+  static int fn(lua_State *L) { \
+    self(L)->field = (value); \
+    lua_settop(L, 1); \
+    return 1; \
+  }
+#define GETTER(fn, expr) \
+  static int fn(lua_State *L) { \
+    bind_file *f = self(L); \
+    lua_pushboolean(L, (expr)); \
+    return 1; \
+  }
+SETTER(set_ascii, binary, false)
+SETTER(set_binary, binary, true)
+SETTER(set_quiet, quiet, true)
+SETTER(set_pedantic, quiet, false)
+SETTER(set_spacing, spacing, true)
+SETTER(set_no_spacing, spacing, false)
+SETTER(clear_error, error, false)
+SETTER(set_native, swap, false)
+SETTER(set_little, swap, false)
+SETTER(set_big, swap, true)
+SETTER(set_referenced, referenced, lua_isnoneornil(L, 2) || lua_toboolean(L, 2))
+GETTER(get_binary, f->binary)
+GETTER(get_quiet, f->quiet)
+GETTER(get_spacing, f->spacing)
+GETTER(get_error, f->error)
+GETTER(get_readable, f->readable)
+GETTER(get_writable, f->writable)
+GETTER(get_referenced, f->referenced)
+GETTER(is_little, ((void)f, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
 GETTER(is_big, ((void)f, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
 
 static int file_long_size(lua_State *L) {
@@ -459,19 +517,51 @@ static int open_memory(lua_State *L) {
   return 1;
 }
 
-static const bind_reg methods[] = {
-  {"readBool", read_bool}, {"writeBool", write_bool}, {"readString", read_string}, {"writeString", write_string}, {"readBytes", read_bytes},
-  {"writeBytes", write_bytes}, {"left", file_left}, {"seek", file_seek}, {"seekEnd", file_seek_end}, {"position", file_position}, {"synchronize", file_sync},
-  {"close", file_close}, {"ascii", set_ascii}, {"binary", set_binary}, {"quiet", set_quiet}, {"pedantic", set_pedantic}, {"autoSpacing", set_spacing},
-  {"noAutoSpacing", set_no_spacing}, {"clearError", clear_error}, {"nativeEndianEncoding", set_native}, {"littleEndianEncoding", set_little},
-  {"bigEndianEncoding", set_big}, {"referenced", set_referenced}, {"isBinary", get_binary}, {"isQuiet", get_quiet}, {"isAutoSpacing", get_spacing},
-  {"hasError", get_error}, {"isReadable", get_readable}, {"isWritable", get_writable}, {"isReferenced", get_referenced}, {"isLittleEndianCPU", is_little},
-  {"isBigEndianCPU", is_big}, {"longSize", file_long_size}, {"noBuffer", file_no_buffer}, {"storage", memory_storage}, {"__gc", file_gc},
-  {"__tostring", file_tostring}, {NULL, NULL}};
+static const bind_reg methods[] = { { "readBool", read_bool },
+                                    { "writeBool", write_bool },
+                                    { "readString", read_string },
+                                    { "writeString", write_string },
+                                    { "readBytes", read_bytes },
+                                    { "writeBytes", write_bytes },
+                                    { "left", file_left },
+                                    { "seek", file_seek },
+                                    { "seekEnd", file_seek_end },
+                                    { "position", file_position },
+                                    { "synchronize", file_sync },
+                                    { "close", file_close },
+                                    { "ascii", set_ascii },
+                                    { "binary", set_binary },
+                                    { "quiet", set_quiet },
+                                    { "pedantic", set_pedantic },
+                                    { "autoSpacing", set_spacing },
+                                    { "noAutoSpacing", set_no_spacing },
+                                    { "clearError", clear_error },
+                                    { "nativeEndianEncoding", set_native },
+                                    { "littleEndianEncoding", set_little },
+                                    { "bigEndianEncoding", set_big },
+                                    { "referenced", set_referenced },
+                                    { "isBinary", get_binary },
+                                    { "isQuiet", get_quiet },
+                                    { "isAutoSpacing", get_spacing },
+                                    { "hasError", get_error },
+                                    { "isReadable", get_readable },
+                                    { "isWritable", get_writable },
+                                    { "isReferenced", get_referenced },
+                                    { "isLittleEndianCPU", is_little },
+                                    { "isBigEndianCPU", is_big },
+                                    { "longSize", file_long_size },
+                                    { "noBuffer", file_no_buffer },
+                                    { "storage", memory_storage },
+                                    { "__gc", file_gc },
+                                    { "__tostring", file_tostring },
+                                    { NULL, NULL } };
 
 static void file_metatable(lua_State *L, int kind) { /* metatables on top */
   lua_newtable(L);
-  for (const bind_reg *r = methods; r->name; r++) { lua_pushcfunction(L, r->fn); lua_setfield(L, -2, r->name); }
+  for (const bind_reg *r = methods; r->name; r++) {
+    lua_pushcfunction(L, r->fn);
+    lua_setfield(L, -2, r->name);
+  }
   for (int dt = 0; dt < RL_NDTYPE; dt++) {
     lua_pushinteger(L, dt);
     lua_pushcclosure(L, typed_read, 1);
@@ -496,7 +586,7 @@ static void file_metatable(lua_State *L, int kind) { /* metatables on top */
 }
 
 void bind_open_file(lua_State *L) {
-  static const bind_reg core[] = {{"openDisk", open_disk}, {"openPipe", open_pipe}, {"openMemory", open_memory}, {NULL, NULL}};
+  static const bind_reg core[] = { { "openDisk", open_disk }, { "openPipe", open_pipe }, { "openMemory", open_memory }, { NULL, NULL } };
   bind_core(L, core);
   lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CORE);
   lua_getfield(L, -1, "metatables");

@@ -6,11 +6,14 @@
 #include "bind.h"
 #include <string.h>
 
-typedef struct form { rl_op op; bool method; } form;
+typedef struct form {
+  rl_op op;
+  bool method;
+} form;
 
 static inline form this_form(lua_State *L) {
   int code = (int)lua_tointeger(L, lua_upvalueindex(1));
-  return (form){(rl_op)(code & 0xffff), code >> 16};
+  return (form){ (rl_op)(code & 0xffff), code >> 16 };
 }
 
 /* Result into argument `res` (0: a new tensor), pushed. */
@@ -18,7 +21,7 @@ static int finish(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const r
   if (res == 0) return bind_push_tensor(L, bind_op(L, op, in, nin, a));
   rl_tensor *out = bind_tensor(L, res);
   if (out == in[0] && out->storage) { /* in place: no resize, the op checks the shape */
-    rl_tensor *o[RL_MAXOUT] = {out};
+    rl_tensor *o[RL_MAXOUT] = { out };
     bind_call(L, op, in, nin, a, o);
   } else bind_into(L, op, in, nin, a, &out);
   lua_pushvalue(L, res);
@@ -27,7 +30,7 @@ static int finish(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const r
 
 static int number_unary(lua_State *L, rl_op op) {
   rl_number n;
-  rl_tensor *in[1] = {rl_number_set(&n, lua_tonumber(L, 1))};
+  rl_tensor *in[1] = { rl_number_set(&n, lua_tonumber(L, 1)) };
   return bind_push_scalar(L, bind_op(L, op, in, 1, NULL));
 }
 
@@ -36,7 +39,7 @@ static int form_unary(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L);
   if (!f.method && n == 1 && lua_type(L, 1) == LUA_TNUMBER) return number_unary(L, f.op);
-  rl_tensor *in[1] = {bind_tensor(L, n >= 2 ? 2 : 1)};
+  rl_tensor *in[1] = { bind_tensor(L, n >= 2 ? 2 : 1) };
   return finish(L, f.op, in, 1, NULL, n >= 2 || f.method ? 1 : 0);
 }
 
@@ -45,7 +48,7 @@ static int form_binary(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = n >= 3 ? 2 : 1;
   rl_number num;
-  rl_tensor *in[2] = {bind_tensor(L, x), bind_operand(L, x + 1, &num)};
+  rl_tensor *in[2] = { bind_tensor(L, x), bind_operand(L, x + 1, &num) };
   return finish(L, f.op, in, 2, NULL, n >= 3 || f.method ? 1 : 0);
 }
 
@@ -71,14 +74,14 @@ static int form_add(lua_State *L) {
   int res = x == 2 || f.method ? 1 : 0;
   rl_number num, num2;
   rl_tensor *a = bind_tensor(L, x), *s = bind_operand(L, x + 1, &num);
-  if (lua_isnoneornil(L, x + 2)) return finish(L, f.op, (rl_tensor *[]){a, s}, 2, NULL, res);
+  if (lua_isnoneornil(L, x + 2)) return finish(L, f.op, (rl_tensor *[]){ a, s }, 2, NULL, res);
   rl_tensor *y = bind_operand(L, x + 2, &num2);
   if (s->ndim != 0) return bind_argerror(L, x + 1, "number");
   if (f.op == RL_OP_SUB) {
     if (lua_type(L, x + 1) == LUA_TNUMBER) s = rl_number_set(&num, -lua_tonumber(L, x + 1));
     else bind_push_tensor(L, s = bind_op(L, RL_OP_NEG, &s, 1, NULL));
   }
-  return finish(L, RL_OP_AXPY, (rl_tensor *[]){a, y, s}, 3, NULL, res);
+  return finish(L, RL_OP_AXPY, (rl_tensor *[]){ a, y, s }, 3, NULL, res);
 }
 
 /* f([res,] x, s), f([res,] s, x). */
@@ -86,7 +89,7 @@ static int form_pow(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = n >= 3 ? 2 : 1;
   rl_number a, b;
-  rl_tensor *in[2] = {bind_operand(L, x, &a), bind_operand(L, x + 1, &b)};
+  rl_tensor *in[2] = { bind_operand(L, x, &a), bind_operand(L, x + 1, &b) };
   return finish(L, f.op, in, 2, NULL, n >= 3 || f.method ? 1 : 0);
 }
 
@@ -95,7 +98,7 @@ static int form_compare(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = n >= 3 ? 2 : 1;
   rl_number num;
-  rl_tensor *in[2] = {bind_tensor(L, x), bind_operand(L, x + 1, &num)};
+  rl_tensor *in[2] = { bind_tensor(L, x), bind_operand(L, x + 1, &num) };
   if (x == 1) return bind_push_tensor(L, bind_op(L, f.op, in, 2, NULL));
   rl_tensor *res = bind_tensor(L, 1);
   bind_into(L, f.op, in, 2, NULL, &res);
@@ -107,7 +110,7 @@ static int form_compare(lua_State *L) {
 static int form_predicate(lua_State *L) {
   form f = this_form(L);
   int x = lua_gettop(L) >= 2 ? 2 : 1;
-  rl_tensor *in[1] = {bind_tensor(L, x)};
+  rl_tensor *in[1] = { bind_tensor(L, x) };
   if (x == 1) return bind_push_tensor(L, bind_op(L, f.op, in, 1, NULL));
   rl_tensor *res = bind_tensor(L, 1);
   bind_into(L, f.op, in, 1, NULL, &res);
@@ -118,7 +121,7 @@ static int form_predicate(lua_State *L) {
 /* x + by for indices, in place. */
 void bind_shift(lua_State *L, rl_tensor *x, int by) {
   rl_number n;
-  rl_tensor *in[2] = {x, rl_number_seti(&n, by)};
+  rl_tensor *in[2] = { x, rl_number_seti(&n, by) };
   if (rl_numel(x)) bind_call(L, RL_OP_ADD, in, 2, NULL, &x);
 }
 
@@ -137,7 +140,7 @@ static int reduce_all(lua_State *L, rl_op op, rl_tensor *x, bool widen) {
 static int form_reduce(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = n >= 2 && bind_totensor(L, 2) ? 2 : 1;
-  rl_tensor *in[1] = {bind_tensor(L, x)};
+  rl_tensor *in[1] = { bind_tensor(L, x) };
   rl_attrs a;
   if (lua_isnoneornil(L, x + 1)) return reduce_all(L, f.op, in[0], true);
   rl_attrs_default(f.op, &a);
@@ -150,7 +153,7 @@ static int form_reduce(lua_State *L) {
 /* f(x): boolean, for all and any. A boolean decides control flow, so a fake breaks the graph. */
 static int form_test(lua_State *L) {
   form f = this_form(L);
-  rl_tensor *in[1] = {bind_tensor(L, 1)};
+  rl_tensor *in[1] = { bind_tensor(L, 1) };
   rl_attrs a;
   double v;
   bind_values(L, in[0], rl_ops[f.op].name);
@@ -174,13 +177,13 @@ static void deliver(lua_State *L, int res, rl_tensor *v) {
 /* Two results (values, Long indices from 1) into arguments 1 and 2, or new. The core's indices count from 0; they are saved for the
  * gradient, so the shift makes a new tensor. */
 int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, bool given) {
-  rl_tensor *out[RL_MAXOUT] = {NULL};
+  rl_tensor *out[RL_MAXOUT] = { NULL };
   rl_number one;
   bind_call(L, op, in, nin, a, out);
   bind_push_tensor(L, out[0]);
   int top = lua_gettop(L);
   bind_push_tensor(L, out[1]);
-  bind_push_tensor(L, bind_op(L, RL_OP_ADD, (rl_tensor *[]){out[1], rl_number_seti(&one, 1)}, 2, NULL));
+  bind_push_tensor(L, bind_op(L, RL_OP_ADD, (rl_tensor *[]){ out[1], rl_number_seti(&one, 1) }, 2, NULL));
   lua_remove(L, top + 1);
   if (!given) return 2;
   rl_tensor *idx = bind_tensor(L, top + 1);
@@ -193,7 +196,7 @@ int bind_finish_pair(lua_State *L, rl_op op, rl_tensor *const *in, int nin, cons
 static int form_minmax(lua_State *L) {
   form f = this_form(L);
   int x = bind_totensor(L, 2) && bind_totensor(L, 3) ? 3 : 1;
-  rl_tensor *in[1] = {bind_tensor(L, x)};
+  rl_tensor *in[1] = { bind_tensor(L, x) };
   rl_attrs a;
   if (lua_isnoneornil(L, x + 1)) {
     if (rl_numel(in[0]) == 0) return luaL_error(L, "[%s] empty tensor; got no elements, need at least one", rl_ops[f.op].name);
@@ -210,7 +213,7 @@ static int form_minmax(lua_State *L) {
 static int form_scan(lua_State *L) {
   form f = this_form(L);
   int x = bind_totensor(L, 2) ? 2 : 1;
-  rl_tensor *in[1] = {bind_tensor(L, x)};
+  rl_tensor *in[1] = { bind_tensor(L, x) };
   rl_attrs a;
   rl_attrs_default(f.op, &a);
   a.v[0].i = lua_isnoneornil(L, x + 1) ? 0 : bind_dim(L, x + 1, in[0]);
@@ -222,7 +225,7 @@ static int form_clamp(lua_State *L) {
   form f = this_form(L);
   int x = lua_gettop(L) >= 4 ? 2 : 1;
   rl_number lo, hi;
-  rl_tensor *in[3] = {bind_tensor(L, x), bind_operand(L, x + 1, &lo), bind_operand(L, x + 2, &hi)};
+  rl_tensor *in[3] = { bind_tensor(L, x), bind_operand(L, x + 1, &lo), bind_operand(L, x + 2, &hi) };
   return finish(L, f.op, in, 3, NULL, x == 2 || f.method ? 1 : 0);
 }
 
@@ -230,11 +233,12 @@ static int form_clamp(lua_State *L) {
 static int form_addcmul(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = 1;
-  bool scaled = n >= 5 || (n == 4 && bind_isscalar(L, 2) && !(bind_totensor(L, 4) && bind_totensor(L, 2) && bind_totensor(L, 3) && bind_totensor(L, 3)->ndim == 0));
+  bool scaled = n >= 5 || (n == 4 && bind_isscalar(L, 2) &&
+                           !(bind_totensor(L, 4) && bind_totensor(L, 2) && bind_totensor(L, 3) && bind_totensor(L, 3)->ndim == 0));
   if (n - scaled >= 4) x = 2;
   if (x == 2 && scaled && n == 4) scaled = false;
   rl_number w, ny, nz;
-  rl_tensor *in[4] = {bind_tensor(L, x)};
+  rl_tensor *in[4] = { bind_tensor(L, x) };
   int y = x + 1 + (scaled ? 1 : 0);
   in[3] = scaled ? bind_operand(L, x + 1, &w) : rl_number_set(&w, 1);
   in[1] = bind_operand(L, y, &ny);
@@ -246,7 +250,7 @@ static int form_addcmul(lua_State *L) {
 static int form_matmul(lua_State *L) {
   form f = this_form(L);
   int x = lua_gettop(L) >= 3 ? 2 : 1;
-  rl_tensor *in[2] = {bind_tensor(L, x), bind_tensor(L, x + 1)};
+  rl_tensor *in[2] = { bind_tensor(L, x), bind_tensor(L, x + 1) };
   return finish(L, f.op, in, 2, NULL, x == 2 ? 1 : 0);
 }
 
@@ -267,17 +271,22 @@ static int form_addmm(lua_State *L) {
     else alpha = nums[k];
   }
   rl_number b, a;
-  rl_tensor *in[5] = {bind_tensor(L, at[m]), bind_tensor(L, at[m + 1]), bind_tensor(L, at[m + 2]), NULL, NULL};
+  rl_tensor *in[5] = { bind_tensor(L, at[m]), bind_tensor(L, at[m + 1]), bind_tensor(L, at[m + 2]), NULL, NULL };
   if (beta) in[3] = bind_operand(L, beta, &b);
   if (alpha) in[4] = bind_operand(L, alpha, &a);
   return finish(L, f.op, in, 5, NULL, m || f.method ? 1 : 0);
 }
 
-typedef struct lua_name { const char *name; lua_CFunction fn; rl_op op; } lua_name;
-#define RL_LUA(name, form, OP) {name, form_##form, RL_OP_##OP},
+typedef struct lua_name {
+  const char *name;
+  lua_CFunction fn;
+  rl_op op;
+} lua_name;
+#define RL_LUA(name, form, OP) { name, form_##form, RL_OP_##OP },
 static const lua_name names[] = {
 #include "op_lua.inc"
-  {NULL, NULL, RL_NOP}};
+  { NULL, NULL, RL_NOP }
+};
 
 static void put(lua_State *L, const lua_name *r, bool method) {
   lua_pushinteger(L, (int)r->op | (int)method << 16);

@@ -6,7 +6,10 @@
 /* x:requiresGrad() -> boolean; x:requiresGrad(bool) -> x. */
 static int m_requires_grad(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (lua_isnoneornil(L, 2)) { lua_pushboolean(L, rl_requires_grad(t)); return 1; }
+  if (lua_isnoneornil(L, 2)) {
+    lua_pushboolean(L, rl_requires_grad(t));
+    return 1;
+  }
   BIND_TRY(L, rl_set_requires_grad(t, lua_toboolean(L, 2)));
   lua_settop(L, 1);
   return 1;
@@ -15,14 +18,20 @@ static int m_requires_grad(lua_State *L) {
 /* x:grad() -> the accumulated gradient, or nil. */
 static int m_grad(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (!t->ag || !t->ag->grad) { lua_pushnil(L); return 1; }
+  if (!t->ag || !t->ag->grad) {
+    lua_pushnil(L);
+    return 1;
+  }
   return bind_push_tensor(L, rl_tensor_retain(t->ag->grad));
 }
 
 static int m_set_grad(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1), *g = lua_isnoneornil(L, 2) ? NULL : bind_tensor(L, 2);
   if (!t->ag) {
-    if (!g) { lua_settop(L, 1); return 1; }
+    if (!g) {
+      lua_settop(L, 1);
+      return 1;
+    }
     return luaL_error(L, "[setGrad] tensor without gradient; got one that does not require grad, need x:requiresGrad(true) first");
   }
   if (g && !rl_same_shape(t, g)) return bind_argerror(L, 2, "gradient of the tensor's shape");
@@ -77,7 +86,10 @@ static rl_tensor **tensors(lua_State *L, int i, int *n, int need) {
   *n = need >= 0 ? need : one ? 1 : (int)lua_objlen(L, i);
   rl_tensor **v = (rl_tensor **)lua_newuserdata(L, sizeof *v * (size_t)RL_MAX(*n, 1));
   for (int k = 0; k < *n; k++) {
-    if (one) { v[k] = k == 0 ? bind_totensor(L, i) : NULL; continue; }
+    if (one) {
+      v[k] = k == 0 ? bind_totensor(L, i) : NULL;
+      continue;
+    }
     lua_rawgeti(L, i, k + 1);
     v[k] = bind_totensor(L, -1);
     if (!v[k] && need < 0) luaL_error(L, "[grad] entry %d; got %s, need tensor", k + 1, luaL_typename(L, -1));
@@ -138,7 +150,10 @@ static int enable_grad(lua_State *L) { return with_grad(L, false); }
 
 /* Custom functions -------------------------------------------------------------------------------------------------------------- */
 
-typedef struct custom { lua_State *L; int ref; } custom;
+typedef struct custom {
+  lua_State *L;
+  int ref;
+} custom;
 
 /* Main-thread state: coroutines may be dead when backward runs. */
 static lua_State *main_state(lua_State *L) {
@@ -173,7 +188,8 @@ static int custom_body(lua_State *L) { /* ud, dy, ny, dx, nx as lightuserdata an
   lua_call(L, ny, nx);
   for (int k = 0; k < nx; k++) {
     rl_tensor *t = bind_totensor(L, base + k);
-    if (!t && lua_toboolean(L, base + k)) luaL_error(L, "[backward] gradient %d of the function; got %s, need tensor or nil", k + 1, luaL_typename(L, base + k));
+    if (!t && lua_toboolean(L, base + k))
+      luaL_error(L, "[backward] gradient %d of the function; got %s, need tensor or nil", k + 1, luaL_typename(L, base + k));
     dx[k] = t ? rl_tensor_retain(t) : NULL;
   }
   return 0;
@@ -214,10 +230,14 @@ static int core_custom(lua_State *L) {
   return s == RL_OK ? 0 : bind_raise(L, s);
 }
 
-static const bind_reg methods[] = {{"requiresGrad", m_requires_grad}, {"grad", m_grad}, {"setGrad", m_set_grad}, {"detach", m_detach},
-  {"isLeaf", m_is_leaf}, {"backward", m_backward}, {NULL, NULL}};
-static const bind_reg core[] = {{"setGradEnabled", set_grad_enabled}, {"gradEnabled", grad_enabled}, {"grad", autograd_grad}, {"custom", core_custom}, {NULL, NULL}};
-static const bind_reg functions[] = {{"noGrad", no_grad}, {"enableGrad", enable_grad}, {NULL, NULL}};
+static const bind_reg methods[] = {
+  { "requiresGrad", m_requires_grad }, { "grad", m_grad }, { "setGrad", m_set_grad }, { "detach", m_detach }, { "isLeaf", m_is_leaf },
+  { "backward", m_backward },          { NULL, NULL }
+};
+static const bind_reg core[] = {
+  { "setGradEnabled", set_grad_enabled }, { "gradEnabled", grad_enabled }, { "grad", autograd_grad }, { "custom", core_custom }, { NULL, NULL }
+};
+static const bind_reg functions[] = { { "noGrad", no_grad }, { "enableGrad", enable_grad }, { NULL, NULL } };
 
 static void main_thread(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CORE);

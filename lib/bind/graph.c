@@ -163,7 +163,8 @@ static int graph_run(lua_State *L) {
   memset(out, 0, sizeof *out * (size_t)g->noutputs);
   rl_status s = rl_graph_run(g, in, numbers, out);
   if (s != RL_OK) {
-    for (int32_t k = 0; k < g->noutputs; k++) if (out[k]) rl_tensor_release(out[k]);
+    for (int32_t k = 0; k < g->noutputs; k++)
+      if (out[k]) rl_tensor_release(out[k]);
     return bind_raise(L, s);
   }
   luaL_checkstack(L, g->noutputs + 4, "too many outputs");
@@ -175,13 +176,17 @@ static int graph_run(lua_State *L) {
 
 static void push_ints(lua_State *L, const int64_t *v, int n) {
   lua_createtable(L, n, 0);
-  for (int i = 0; i < n; i++) { lua_pushnumber(L, (lua_Number)v[i]); lua_rawseti(L, -2, i + 1); }
+  for (int i = 0; i < n; i++) {
+    lua_pushnumber(L, (lua_Number)v[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
 }
 
 static void push_refs(lua_State *L, const rl_ref *v, int n) {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
-    if (v[i] < 0) lua_pushboolean(L, 0); else lua_pushinteger(L, v[i]);
+    if (v[i] < 0) lua_pushboolean(L, 0);
+    else lua_pushinteger(L, v[i]);
     lua_rawseti(L, -2, i + 1);
   }
 }
@@ -256,7 +261,10 @@ static void push_node(lua_State *L, const rl_graph *g, rl_ref r) {
   set_number(L, "offset", (lua_Number)ge->offset);
   set_number(L, "storage", n->storage);
   if (n->op < RL_NOP && (rl_ops[n->op].flags & RL_OPF_RANDOM)) set_number(L, "rng", (lua_Number)n->rng);
-  if (n->line) { lua_pushstring(L, g->locs[n->line]); lua_setfield(L, -2, "line"); }
+  if (n->line) {
+    lua_pushstring(L, g->locs[n->line]);
+    lua_setfield(L, -2, "line");
+  }
   push_leaf(L, g, n);
 }
 
@@ -276,7 +284,10 @@ static void push_updates(lua_State *L, const rl_graph *g) {
 static int graph_walk(lua_State *L) {
   const rl_graph *g = bind_graph(L, 1);
   lua_createtable(L, g->n, 0);
-  for (rl_ref r = 0; r < g->n; r++) { push_node(L, g, r); lua_rawseti(L, -2, r + 1); }
+  for (rl_ref r = 0; r < g->n; r++) {
+    push_node(L, g, r);
+    lua_rawseti(L, -2, r + 1);
+  }
   lua_createtable(L, 0, 4);
   push_refs(L, g->inputs, g->ninputs);
   lua_setfield(L, -2, "inputs");
@@ -291,11 +302,15 @@ static int graph_walk(lua_State *L) {
 
 /* Registers the graph functions in C and their metatable. */
 void bind_open_graph(lua_State *L) {
-  static const luaL_Reg methods[] = {
-    { "input", graph_input }, { "number", graph_number }, { "constant", graph_constant }, { "loc", graph_set_loc }, { "output", graph_output },
-    { "stop", graph_stop }, { "print", graph_print }, { "verify", graph_verify }, { "count", graph_count }, { "ops", graph_ops },
-    { "passes", graph_passes }, { "backward", graph_backward }, { "partition", graph_partition }, { "run", graph_run }, { "walk", graph_walk },
-    { "__gc", graph_gc }, { "__tostring", graph_print }, { NULL, NULL } };
+  static const luaL_Reg methods[] = { { "input", graph_input },         { "number", graph_number },
+                                      { "constant", graph_constant },   { "loc", graph_set_loc },
+                                      { "output", graph_output },       { "stop", graph_stop },
+                                      { "print", graph_print },         { "verify", graph_verify },
+                                      { "count", graph_count },         { "ops", graph_ops },
+                                      { "passes", graph_passes },       { "backward", graph_backward },
+                                      { "partition", graph_partition }, { "run", graph_run },
+                                      { "walk", graph_walk },           { "__gc", graph_gc },
+                                      { "__tostring", graph_print },    { NULL, NULL } };
   static const bind_reg functions[] = { { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { NULL, NULL } };
   luaL_newmetatable(L, BIND_GRAPH);
   luaL_register(L, NULL, methods);

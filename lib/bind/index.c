@@ -63,7 +63,8 @@ static rl_tensor *table_view(lua_State *L, rl_tensor *x, int i) {
 static rl_tensor *storage_view(lua_State *L, rl_tensor *x, const rl_storage *s) {
   bind_box *b = start(L, x);
   rl_tensor *t = x;
-  if (s->dtype != RL_I64 || s->size != bind_ndim(x)) luaL_error(L, "[index] storage key; got %d entries, need a LongStorage of %d", (int)s->size, bind_ndim(x));
+  if (s->dtype != RL_I64 || s->size != bind_ndim(x))
+    luaL_error(L, "[index] storage key; got %d entries, need a LongStorage of %d", (int)s->size, bind_ndim(x));
   bind_real(L, s, "index");
   for (int64_t k = 0; k < s->size; k++) t = replace(b, bind_select(L, t, 0, place(L, t, 0, (double)((int64_t *)s->data)[k])));
   return t;
@@ -85,7 +86,10 @@ static rl_tensor *key_view(lua_State *L, rl_tensor *x) {
 }
 
 static int push_element(lua_State *L, rl_tensor *view) {
-  if (bind_plain(view)) { lua_pushnumber(L, bind_load(view, view->offset)); return 1; }
+  if (bind_plain(view)) {
+    lua_pushnumber(L, bind_load(view, view->offset));
+    return 1;
+  }
   return bind_push_scalar(L, bind_clone(L, view)); /* a number keeps its value when x changes later */
 }
 
@@ -151,7 +155,7 @@ static int tensor_index(lua_State *L) {
 }
 
 void bind_open_index(lua_State *L) {
-  static const bind_reg put[] = {{"__newindex", bind_newindex}, {NULL, NULL}};
+  static const bind_reg put[] = { { "__newindex", bind_newindex }, { NULL, NULL } };
   bind_methods(L, put, true);
   for (int dt = 0; dt < RL_NDTYPE; dt++) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_MT_TENSOR(dt, RL_CPU));

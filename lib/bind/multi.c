@@ -28,7 +28,7 @@ static rl_tensor *indices(lua_State *L, int i) {
   rl_number one;
   rl_tensor *t = bind_tensor(L, i);
   if (t->dtype != RL_I64) bind_push_tensor(L, t = bind_cast(L, t, RL_I64));
-  rl_tensor *in[2] = {t, rl_number_seti(&one, 1)};
+  rl_tensor *in[2] = { t, rl_number_seti(&one, 1) };
   bind_push_tensor(L, t = bind_op(L, RL_OP_SUB, in, 2, NULL));
   return t;
 }
@@ -57,15 +57,19 @@ static rl_tensor *padded(lua_State *L, rl_tensor *t, int nd) {
 static int cat_list(lua_State *L, rl_tensor **in, int n, int dim_arg, int res) {
   int most = 0, kept = 0, dim;
   rl_attrs a;
-  for (int k = 0; k < n; k++) if (bind_ndim(in[k]) || in[k]->ndim == 0) in[kept++] = in[k];
-  if (kept == 0) return n ? (res ? (lua_pushvalue(L, res), 1) : bind_push_tensor(L, bind_clone(L, in[0]))) : luaL_error(L, "[cat] tensors; got none, need at least one");
+  for (int k = 0; k < n; k++)
+    if (bind_ndim(in[k]) || in[k]->ndim == 0) in[kept++] = in[k];
+  if (kept == 0)
+    return n ? (res ? (lua_pushvalue(L, res), 1) : bind_push_tensor(L, bind_clone(L, in[0])))
+             : luaL_error(L, "[cat] tensors; got none, need at least one");
   for (int k = 0; k < kept; k++) most = RL_MAX(most, RL_MAX(in[k]->ndim, 1));
   dim = lua_isnoneornil(L, dim_arg) ? most - 1 : (int)bind_int(L, dim_arg) - 1;
   if (dim < 0 && !lua_isnoneornil(L, dim_arg)) dim += most + 1;
   if (dim < 0 || dim >= RL_MAXDIM) return luaL_error(L, "[cat] dimension out of range; got %d, need 1 to %d", dim + 1, most + 1);
   most = RL_MAX(most, dim + 1);
   luaL_checkstack(L, kept + 4, "too many tensors");
-  for (int k = 0; k < kept; k++) if (in[k]->ndim != most) in[k] = padded(L, in[k], most);
+  for (int k = 0; k < kept; k++)
+    if (in[k]->ndim != most) in[k] = padded(L, in[k], most);
   rl_attrs_default(RL_OP_CAT, &a);
   a.v[0].i = dim;
   return give(L, RL_OP_CAT, in, kept, &a, res);
@@ -177,7 +181,7 @@ static void dim_attr(lua_State *L, rl_op op, int i, const rl_tensor *t, rl_attrs
 static int f_gather(lua_State *L) {
   int x = is_res(L, 2) ? 2 : 1;
   rl_attrs a;
-  rl_tensor *in[2] = {bind_tensor(L, x)};
+  rl_tensor *in[2] = { bind_tensor(L, x) };
   dim_attr(L, RL_OP_GATHER, x + 1, in[0], &a);
   in[1] = indices(L, x + 2);
   return give(L, RL_OP_GATHER, in, 2, &a, x == 2);
@@ -198,7 +202,7 @@ static rl_tensor *filled(lua_State *L, const rl_tensor *x, const rl_tensor *like
 
 static int scatter_by(lua_State *L, rl_op op) {
   rl_attrs a;
-  rl_tensor *in[3] = {bind_tensor(L, 1)};
+  rl_tensor *in[3] = { bind_tensor(L, 1) };
   dim_attr(L, op, 2, in[0], &a);
   in[1] = indices(L, 3);
   in[2] = bind_isnumber(L, 4) ? filled(L, in[0], in[1], lua_tonumber(L, 4)) : bind_tensor(L, 4);
@@ -219,7 +223,7 @@ static int f_scatter_add(lua_State *L) { return scatter_by(L, RL_OP_SCATTER_ADD)
 static int f_index(lua_State *L) {
   int x = is_res(L, 2) ? 2 : 1;
   rl_attrs a;
-  rl_tensor *in[2] = {bind_tensor(L, x)};
+  rl_tensor *in[2] = { bind_tensor(L, x) };
   dim_attr(L, RL_OP_INDEX_SELECT, x + 1, in[0], &a);
   in[1] = indices(L, x + 2);
   return give(L, RL_OP_INDEX_SELECT, in, 2, &a, x == 2);
@@ -228,7 +232,7 @@ static int f_index(lua_State *L) {
 static int index_write(lua_State *L, rl_op op) {
   rl_attrs a;
   rl_number n;
-  rl_tensor *in[3] = {bind_tensor(L, 1)};
+  rl_tensor *in[3] = { bind_tensor(L, 1) };
   dim_attr(L, op, 2, in[0], &a);
   in[1] = indices(L, 3);
   in[2] = op == RL_OP_INDEX_FILL ? bind_operand(L, 4, &n) : bind_tensor(L, 4);
@@ -242,7 +246,7 @@ static int f_index_fill(lua_State *L) { return index_write(L, RL_OP_INDEX_FILL);
 /* maskedSelect([res,] x, mask) */
 static int f_masked_select(lua_State *L) {
   int x = is_res(L, 3) ? 2 : 1;
-  rl_tensor *in[2] = {bind_tensor(L, x)};
+  rl_tensor *in[2] = { bind_tensor(L, x) };
   in[1] = mask(L, x + 1, in[0]);
   return give(L, RL_OP_MASKED_SELECT, in, 2, NULL, x == 2);
 }
@@ -250,7 +254,7 @@ static int f_masked_select(lua_State *L) {
 /* x:maskedFill(mask, v) */
 static int f_masked_fill(lua_State *L) {
   rl_number n;
-  rl_tensor *in[3] = {bind_tensor(L, 1)};
+  rl_tensor *in[3] = { bind_tensor(L, 1) };
   in[1] = mask(L, 2, in[0]);
   in[2] = bind_operand(L, 3, &n);
   return in_place(L, RL_OP_MASKED_FILL, in, 3, NULL);
@@ -258,7 +262,7 @@ static int f_masked_fill(lua_State *L) {
 
 /* x:maskedCopy(mask, src): src's elements in order. */
 static int f_masked_copy(lua_State *L) {
-  rl_tensor *in[3] = {bind_tensor(L, 1)};
+  rl_tensor *in[3] = { bind_tensor(L, 1) };
   in[1] = mask(L, 2, in[0]);
   in[2] = bind_tensor(L, 3);
   return in_place(L, RL_OP_MASKED_SCATTER, in, 3, NULL);
@@ -267,7 +271,7 @@ static int f_masked_copy(lua_State *L) {
 /* nonzero([res,] x) -> Long (n, dims), from 1 */
 static int f_nonzero(lua_State *L) {
   int x = is_res(L, 2) ? 2 : 1;
-  rl_tensor *in[1] = {bind_tensor(L, x)};
+  rl_tensor *in[1] = { bind_tensor(L, x) };
   give(L, RL_OP_NONZERO, in, 1, NULL, x == 2);
   rl_tensor *t = bind_tensor(L, -1);
   if (rl_numel(t)) bind_shift(L, t, 1);
@@ -299,7 +303,10 @@ static int spread(lua_State *L, rl_op op) {
   rl_attrs_default(op, &a);
   a.nlist[0] = 0;
   if (lua_isnoneornil(L, x + 1)) return bind_push_scalar(L, bind_op(L, op, &t, 1, &a));
-  if (lua_isboolean(L, x + 1)) { a.v[1].i = lua_toboolean(L, x + 1); return bind_push_scalar(L, bind_op(L, op, &t, 1, &a)); }
+  if (lua_isboolean(L, x + 1)) {
+    a.v[1].i = lua_toboolean(L, x + 1);
+    return bind_push_scalar(L, bind_op(L, op, &t, 1, &a));
+  }
   a.nlist[0] = 1;
   a.list[0][0] = bind_dim(L, x + 1, t);
   a.v[0].i = 1;
@@ -313,7 +320,7 @@ static int f_std(lua_State *L) { return spread(L, RL_OP_STD); }
 /* dist(a, b [, p]): number */
 static int f_dist(lua_State *L) {
   rl_attrs a;
-  rl_tensor *in[2] = {bind_tensor(L, 1), bind_tensor(L, 2)};
+  rl_tensor *in[2] = { bind_tensor(L, 1), bind_tensor(L, 2) };
   rl_attrs_default(RL_OP_DIST, &a);
   a.v[0].f = lua_isnoneornil(L, 3) ? 2 : bind_number(L, 3);
   return bind_push_scalar(L, bind_op(L, RL_OP_DIST, in, 2, &a));
@@ -321,14 +328,15 @@ static int f_dist(lua_State *L) {
 
 /* dot(a, b): number */
 static int f_dot(lua_State *L) {
-  rl_tensor *in[2] = {bind_tensor(L, 1), bind_tensor(L, 2)};
+  rl_tensor *in[2] = { bind_tensor(L, 1), bind_tensor(L, 2) };
   char b1[256], b2[256];
-  if (rl_numel(in[0]) != rl_numel(in[1])) return luaL_error(L, "[dot] element counts differ; got %s, need that of %s", rl_shape_str(in[1], b2), rl_shape_str(in[0], b1));
+  if (rl_numel(in[0]) != rl_numel(in[1]))
+    return luaL_error(L, "[dot] element counts differ; got %s, need that of %s", rl_shape_str(in[1], b2), rl_shape_str(in[0], b1));
   return bind_push_scalar(L, bind_op(L, RL_OP_DOT, in, 2, NULL));
 }
 
 static int f_trace(lua_State *L) {
-  rl_tensor *in[1] = {bind_tensor(L, 1)};
+  rl_tensor *in[1] = { bind_tensor(L, 1) };
   return bind_push_scalar(L, bind_op(L, RL_OP_TRACE, in, 1, NULL));
 }
 
@@ -336,7 +344,7 @@ static int f_trace(lua_State *L) {
 static int lerp(lua_State *L, bool method) {
   int x = lua_gettop(L) >= 4 ? 2 : 1;
   rl_number w;
-  rl_tensor *in[3] = {bind_tensor(L, x), bind_tensor(L, x + 1), bind_operand(L, x + 2, &w)};
+  rl_tensor *in[3] = { bind_tensor(L, x), bind_tensor(L, x + 1), bind_operand(L, x + 2, &w) };
   if (x == 1 && method) return in_place(L, RL_OP_LERP, in, 3, NULL);
   return give(L, RL_OP_LERP, in, 3, NULL, x == 2);
 }
@@ -348,7 +356,7 @@ static int m_lerp(lua_State *L) { return lerp(L, true); }
 
 static int ew2(lua_State *L, rl_op op) {
   rl_number a, b;
-  rl_tensor *in[2] = {bind_operand(L, 1, &a), bind_operand(L, 2, &b)};
+  rl_tensor *in[2] = { bind_operand(L, 1, &a), bind_operand(L, 2, &b) };
   return bind_push_tensor(L, bind_op(L, op, in, 2, NULL));
 }
 
@@ -365,25 +373,46 @@ static int op_unm(lua_State *L) {
 
 /* a * b: scaling, dot of vectors, matrix times vector, matrix times matrix. */
 static int op_mul(lua_State *L) {
-  rl_tensor *in[2] = {bind_totensor(L, 1), bind_totensor(L, 2)};
+  rl_tensor *in[2] = { bind_totensor(L, 1), bind_totensor(L, 2) };
   char b1[256], b2[256];
   if (!in[0] || !in[1] || in[0]->ndim == 0 || in[1]->ndim == 0) return ew2(L, RL_OP_MUL);
   int da = in[0]->ndim, db = in[1]->ndim;
   lua_settop(L, 2);
   if (da == 1 && db == 1) return f_dot(L);
   if (da == 2 && (db == 1 || db == 2)) return bind_push_tensor(L, bind_op(L, db == 1 ? RL_OP_MV : RL_OP_MM, in, 2, NULL));
-  return luaL_error(L, "[*] product; got %s and %s, need a number, vectors or matrices (cmul multiplies elements)", rl_shape_str(in[0], b1), rl_shape_str(in[1], b2));
+  return luaL_error(L, "[*] product; got %s and %s, need a number, vectors or matrices (cmul multiplies elements)", rl_shape_str(in[0], b1),
+                    rl_shape_str(in[1], b2));
 }
 
-static const bind_reg both[] = {
-  {"cat", f_cat}, {"sort", f_sort}, {"topk", f_topk}, {"kthvalue", f_kthvalue}, {"median", f_median}, {"mode", f_mode}, {"gather", f_gather},
-  {"scatter", f_scatter}, {"scatterAdd", f_scatter_add}, {"index", f_index}, {"indexCopy", f_index_copy}, {"indexAdd", f_index_add},
-  {"indexFill", f_index_fill}, {"maskedSelect", f_masked_select}, {"maskedFill", f_masked_fill}, {"maskedCopy", f_masked_copy}, {"nonzero", f_nonzero},
-  {"norm", f_norm}, {"var", f_var}, {"std", f_std}, {"dist", f_dist}, {"dot", f_dot}, {"trace", f_trace}, {NULL, NULL}};
-static const bind_reg operators[] = {
-  {"__add", op_add}, {"__sub", op_sub}, {"__mul", op_mul}, {"__div", op_div}, {"__mod", op_mod}, {"__pow", op_pow}, {"__unm", op_unm},
-  {"__add__", op_add}, {"__sub__", op_sub}, {"__mul__", op_mul}, {"__div__", op_div}, {"__mod__", op_mod}, {"__unm__", op_unm}, {"lerp", m_lerp}, {NULL, NULL}};
-static const bind_reg functions[] = {{"lerp", f_lerp}, {NULL, NULL}};
+static const bind_reg both[] = { { "cat", f_cat },
+                                 { "sort", f_sort },
+                                 { "topk", f_topk },
+                                 { "kthvalue", f_kthvalue },
+                                 { "median", f_median },
+                                 { "mode", f_mode },
+                                 { "gather", f_gather },
+                                 { "scatter", f_scatter },
+                                 { "scatterAdd", f_scatter_add },
+                                 { "index", f_index },
+                                 { "indexCopy", f_index_copy },
+                                 { "indexAdd", f_index_add },
+                                 { "indexFill", f_index_fill },
+                                 { "maskedSelect", f_masked_select },
+                                 { "maskedFill", f_masked_fill },
+                                 { "maskedCopy", f_masked_copy },
+                                 { "nonzero", f_nonzero },
+                                 { "norm", f_norm },
+                                 { "var", f_var },
+                                 { "std", f_std },
+                                 { "dist", f_dist },
+                                 { "dot", f_dot },
+                                 { "trace", f_trace },
+                                 { NULL, NULL } };
+static const bind_reg operators[] = { { "__add", op_add },   { "__sub", op_sub },   { "__mul", op_mul },   { "__div", op_div },
+                                      { "__mod", op_mod },   { "__pow", op_pow },   { "__unm", op_unm },   { "__add__", op_add },
+                                      { "__sub__", op_sub }, { "__mul__", op_mul }, { "__div__", op_div }, { "__mod__", op_mod },
+                                      { "__unm__", op_unm }, { "lerp", m_lerp },    { NULL, NULL } };
+static const bind_reg functions[] = { { "lerp", f_lerp }, { NULL, NULL } };
 
 void bind_open_multi(lua_State *L) {
   bind_functions(L, both, true);

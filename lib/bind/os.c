@@ -40,7 +40,7 @@ static int os_cpu_times(lua_State *L) {
 
 static int os_sleep(lua_State *L) {
   double s = luaL_checknumber(L, 1);
-  struct timespec t = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
+  struct timespec t = { (time_t)s, (long)((s - (double)(time_t)s) * 1e9) };
   if (s > 0) nanosleep(&t, NULL);
   return 0;
 }
@@ -74,7 +74,10 @@ static int os_readdir(lua_State *L) {
   int n = 0;
   if (!d) return os_error(L, lua_tostring(L, 1));
   lua_newtable(L);
-  while ((e = readdir(d))) { lua_pushstring(L, e->d_name); lua_rawseti(L, -2, ++n); }
+  while ((e = readdir(d))) {
+    lua_pushstring(L, e->d_name);
+    lua_rawseti(L, -2, ++n);
+  }
   closedir(d);
   return 1;
 }
@@ -134,9 +137,22 @@ static int get_cores(lua_State *L) {
   return 1;
 }
 
-static const bind_reg core[] = {
-  {"clock", os_clock}, {"now", os_now}, {"cpuTimes", os_cpu_times}, {"sleep", os_sleep}, {"isatty", os_isatty}, {"stat", os_stat}, {"readdir", os_readdir},
-  {"mkdir", os_mkdir}, {"rmdir", os_rmdir}, {"chdir", os_chdir}, {"cwd", os_cwd}, {"realpath", os_realpath}, {"uname", os_uname},
-  {"getNumThreads", get_threads}, {"setNumThreads", set_threads}, {"getNumCores", get_cores}, {NULL, NULL}};
+static const bind_reg core[] = { { "clock", os_clock },
+                                 { "now", os_now },
+                                 { "cpuTimes", os_cpu_times },
+                                 { "sleep", os_sleep },
+                                 { "isatty", os_isatty },
+                                 { "stat", os_stat },
+                                 { "readdir", os_readdir },
+                                 { "mkdir", os_mkdir },
+                                 { "rmdir", os_rmdir },
+                                 { "chdir", os_chdir },
+                                 { "cwd", os_cwd },
+                                 { "realpath", os_realpath },
+                                 { "uname", os_uname },
+                                 { "getNumThreads", get_threads },
+                                 { "setNumThreads", set_threads },
+                                 { "getNumCores", get_cores },
+                                 { NULL, NULL } };
 
 void bind_open_os(lua_State *L) { bind_core(L, core); }

@@ -148,8 +148,10 @@ static int plan_describe(lua_State *L) {
 
 /* Adds compile to graphs and registers plans. */
 void bind_open_plan(lua_State *L) {
-  static const luaL_Reg methods[] = { { "run", plan_run }, { "call", plan_call }, { "info", plan_info }, { "source", plan_source },
-    { "describe", plan_describe }, { "__gc", plan_gc }, { "__tostring", plan_describe }, { NULL, NULL } };
+  static const luaL_Reg methods[] = {
+    { "run", plan_run },           { "call", plan_call }, { "info", plan_info },           { "source", plan_source },
+    { "describe", plan_describe }, { "__gc", plan_gc },   { "__tostring", plan_describe }, { NULL, NULL }
+  };
   luaL_newmetatable(L, BIND_PLAN);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

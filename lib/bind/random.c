@@ -32,7 +32,10 @@ static void draw_into(lua_State *L, rl_op op, rl_attrs *a, int slot, rl_tensor *
   memcpy(a->list[0], res->size, (size_t)res->ndim * sizeof *res->size);
   if (!res->storage || rl_numel(res) == 0) return;
   a->v[slot].i = rl_dtypes[res->dtype].is_float ? res->dtype : RL_F64;
-  if (rl_dtypes[res->dtype].is_float) { bind_call(L, op, NULL, 0, a, &res); return; }
+  if (rl_dtypes[res->dtype].is_float) {
+    bind_call(L, op, NULL, 0, a, &res);
+    return;
+  }
   rl_tensor *t = bind_op(L, op, NULL, 0, a);
   bind_push_tensor(L, t);
   bind_copy(L, res, t);
@@ -78,11 +81,14 @@ static int do_bernoulli(lua_State *L) {
 
 /* random([x,] [first,] last): integers; without bounds up to what the type holds exactly. */
 static int do_random(lua_State *L) {
-  static const double most[RL_NDTYPE] = {255, 127, 32767, 2147483647, 9007199254740992.0, 2048, 256, 16777216, 9007199254740992.0};
+  static const double most[RL_NDTYPE] = { 255, 127, 32767, 2147483647, 9007199254740992.0, 2048, 256, 16777216, 9007199254740992.0 };
   rl_tensor *x = bind_totensor(L, 1), *t;
   int i = x ? 2 : 1, n = lua_gettop(L);
   bool free_range = n < i || lua_isnil(L, i);
-  double lo = free_range ? 0 : n > i ? bind_number(L, i) : 1, hi = free_range ? (x ? most[x->dtype] : 4294967295.0) : bind_number(L, n > i ? i + 1 : i);
+  double lo = free_range ? 0
+              : n > i    ? bind_number(L, i)
+                         : 1,
+         hi = free_range ? (x ? most[x->dtype] : 4294967295.0) : bind_number(L, n > i ? i + 1 : i);
   if (!free_range && hi < lo) return luaL_error(L, "[random] bounds; got %f to %f, need first <= last", lo, hi);
   rl_attrs a;
   rl_attrs_default(RL_OP_UNIFORM, &a);
@@ -91,7 +97,10 @@ static int do_random(lua_State *L) {
   a.v[2].i = RL_F64;
   a.nlist[0] = x ? x->ndim : 0;
   if (x) memcpy(a.list[0], x->size, (size_t)x->ndim * sizeof *x->size);
-  if (x && (!x->storage || rl_numel(x) == 0)) { lua_settop(L, 1); return 1; }
+  if (x && (!x->storage || rl_numel(x) == 0)) {
+    lua_settop(L, 1);
+    return 1;
+  }
   bind_push_tensor(L, t = bind_op(L, RL_OP_UNIFORM, NULL, 0, &a));
   bind_call(L, RL_OP_FLOOR, &t, 1, NULL, &t);
   if (!x) return bind_push_scalar(L, rl_tensor_retain(t));
@@ -100,8 +109,16 @@ static int do_random(lua_State *L) {
   return 1;
 }
 
-#define WITH_GEN(name) static int f_##name(lua_State *L) { return with_generator(L, do_##name); }
-WITH_GEN(uniform) WITH_GEN(normal) WITH_GEN(exponential) WITH_GEN(cauchy) WITH_GEN(log_normal) WITH_GEN(geometric) WITH_GEN(bernoulli) WITH_GEN(random)
+#define WITH_GEN(name) \
+  static int f_##name(lua_State *L) { return with_generator(L, do_##name); }
+WITH_GEN(uniform)
+WITH_GEN(normal)
+WITH_GEN(exponential)
+WITH_GEN(cauchy)
+WITH_GEN(log_normal)
+WITH_GEN(geometric)
+WITH_GEN(bernoulli)
+WITH_GEN(random)
 
 /* rand([res,] sizes), randn, randperm([res,] n) */
 static int sized(lua_State *L, rl_op op) {
@@ -133,8 +150,11 @@ static int do_randperm(lua_State *L) {
   rl_attrs_default(RL_OP_RANDPERM, &a);
   a.v[0].i = n;
   a.v[1].i = res ? res->dtype : rl_self.default_dtype;
-  if (res) { bind_into(L, RL_OP_RANDPERM, NULL, 0, &a, &res); lua_settop(L, 1); t = res; }
-  else bind_push_tensor(L, t = bind_op(L, RL_OP_RANDPERM, NULL, 0, &a));
+  if (res) {
+    bind_into(L, RL_OP_RANDPERM, NULL, 0, &a, &res);
+    lua_settop(L, 1);
+    t = res;
+  } else bind_push_tensor(L, t = bind_op(L, RL_OP_RANDPERM, NULL, 0, &a));
   bind_shift(L, t, 1);
   return 1;
 }
@@ -148,13 +168,18 @@ static int do_multinomial(lua_State *L) {
   a.v[0].i = bind_int(L, i + 1);
   a.v[1].i = lua_toboolean(L, i + 2);
   if (!rl_dtypes[p->dtype].is_float) bind_push_tensor(L, p = bind_cast(L, p, RL_F64));
-  if (res) { bind_into(L, RL_OP_MULTINOMIAL, &p, 1, &a, &res); lua_settop(L, 1); }
-  else bind_push_tensor(L, res = bind_op(L, RL_OP_MULTINOMIAL, &p, 1, &a));
+  if (res) {
+    bind_into(L, RL_OP_MULTINOMIAL, &p, 1, &a, &res);
+    lua_settop(L, 1);
+  } else bind_push_tensor(L, res = bind_op(L, RL_OP_MULTINOMIAL, &p, 1, &a));
   bind_shift(L, res, 1);
   return 1;
 }
 
-WITH_GEN(rand) WITH_GEN(randn) WITH_GEN(randperm) WITH_GEN(multinomial)
+WITH_GEN(rand)
+WITH_GEN(randn)
+WITH_GEN(randperm)
+WITH_GEN(multinomial)
 
 /* Generators -------------------------------------------------------------------------------------------------------------------- */
 
@@ -242,19 +267,33 @@ static int gen_gc(lua_State *L) {
   return 0;
 }
 
-static const bind_reg draws[] = {
-  {"uniform", f_uniform}, {"normal", f_normal}, {"exponential", f_exponential}, {"cauchy", f_cauchy}, {"logNormal", f_log_normal}, {"geometric", f_geometric},
-  {"bernoulli", f_bernoulli}, {"random", f_random}, {"rand", f_rand}, {"randn", f_randn}, {"randperm", f_randperm}, {"multinomial", f_multinomial}, {NULL, NULL}};
-static const bind_reg seeds[] = {
-  {"manualSeed", f_manual_seed}, {"seed", f_seed}, {"initialSeed", f_initial_seed}, {"getRNGState", f_get_state}, {"setRNGState", f_set_state}, {NULL, NULL}};
+static const bind_reg draws[] = { { "uniform", f_uniform },
+                                  { "normal", f_normal },
+                                  { "exponential", f_exponential },
+                                  { "cauchy", f_cauchy },
+                                  { "logNormal", f_log_normal },
+                                  { "geometric", f_geometric },
+                                  { "bernoulli", f_bernoulli },
+                                  { "random", f_random },
+                                  { "rand", f_rand },
+                                  { "randn", f_randn },
+                                  { "randperm", f_randperm },
+                                  { "multinomial", f_multinomial },
+                                  { NULL, NULL } };
+static const bind_reg seeds[] = { { "manualSeed", f_manual_seed },   { "seed", f_seed },
+                                  { "initialSeed", f_initial_seed }, { "getRNGState", f_get_state },
+                                  { "setRNGState", f_set_state },    { NULL, NULL } };
 
 void bind_open_random(lua_State *L) {
-  static const bind_reg meta[] = {{"__gc", gen_gc}, {"copy", gen_copy}, {NULL, NULL}};
+  static const bind_reg meta[] = { { "__gc", gen_gc }, { "copy", gen_copy }, { NULL, NULL } };
   bind_functions(L, draws, true);
   bind_methods(L, draws, true);
   bind_functions(L, seeds, false);
   lua_newtable(L);
-  for (const bind_reg *r = meta; r->name; r++) { lua_pushcfunction(L, r->fn); lua_setfield(L, -2, r->name); }
+  for (const bind_reg *r = meta; r->name; r++) {
+    lua_pushcfunction(L, r->fn);
+    lua_setfield(L, -2, r->name);
+  }
   lua_pushliteral(L, "torch.Generator");
   lua_setfield(L, -2, "__typename");
   lua_pushvalue(L, -1);

@@ -27,11 +27,11 @@ static void read_list(lua_State *L, int i, rl_attrs *a, int slot) {
 
 static void read_attr(lua_State *L, int i, const rl_attr_info *r, rl_attrs *a) {
   switch (r->kind) {
-    case 'l': read_list(L, i, a, r->slot); break;
-    case 'b': a->v[r->slot].i = lua_toboolean(L, i); break;
-    case 'f': a->v[r->slot].f = bind_number(L, i); break;
-    case 'd': a->v[r->slot].i = bind_dtype(L, i); break;
-    default: a->v[r->slot].i = bind_int(L, i); break;
+  case 'l': read_list(L, i, a, r->slot); break;
+  case 'b': a->v[r->slot].i = lua_toboolean(L, i); break;
+  case 'f': a->v[r->slot].f = bind_number(L, i); break;
+  case 'd': a->v[r->slot].i = bind_dtype(L, i); break;
+  default: a->v[r->slot].i = bind_int(L, i); break;
   }
 }
 
@@ -41,8 +41,7 @@ static void read_attrs(lua_State *L, int first, rl_op op, rl_attrs *a) {
   rl_attrs_default(op, a);
   for (int k = 0; k < o->nattrs; k++) {
     if (!lua_isnoneornil(L, first + k)) read_attr(L, first + k, &o->attrs[k], a);
-    else if (!o->attrs[k].optional)
-      luaL_error(L, "[%s] attribute %s; got %s, need a value", o->name, o->attrs[k].name, luaL_typename(L, first + k));
+    else if (!o->attrs[k].optional) luaL_error(L, "[%s] attribute %s; got %s, need a value", o->name, o->attrs[k].name, luaL_typename(L, first + k));
   }
 }
 
@@ -55,7 +54,7 @@ static int push_all(lua_State *L, rl_op op, rl_tensor **out) {
 
 static int call_variadic(lua_State *L, rl_op op) {
   rl_attrs a;
-  rl_tensor *out[RL_MAXOUT] = {NULL};
+  rl_tensor *out[RL_MAXOUT] = { NULL };
   if (!lua_istable(L, 1)) return bind_argerror(L, 1, "table of tensors");
   int n = (int)lua_objlen(L, 1);
   rl_tensor **in = (rl_tensor **)lua_newuserdata(L, sizeof *in * (size_t)RL_MAX(n, 1));
@@ -74,7 +73,7 @@ static int raw_call(lua_State *L) {
   rl_op op = (rl_op)lua_tointeger(L, lua_upvalueindex(1));
   const rl_op_info *o = &rl_ops[op];
   if (o->nin == 255) return call_variadic(L, op);
-  rl_tensor *in[RL_MAXIN] = {NULL}, *out[RL_MAXOUT] = {NULL};
+  rl_tensor *in[RL_MAXIN] = { NULL }, *out[RL_MAXOUT] = { NULL };
   rl_number num[RL_MAXIN];
   rl_attrs a;
   for (int k = 0; k < o->nin; k++) {
@@ -102,7 +101,10 @@ static int op_info(lua_State *L) {
   lua_pushstring(L, o->doc), lua_setfield(L, -2, "doc");
   lua_pushstring(L, o->expr), lua_setfield(L, -2, "expr");
   lua_newtable(L);
-  for (int k = 0; k < o->nattrs; k++) { lua_pushstring(L, o->attrs[k].name); lua_rawseti(L, -2, k + 1); }
+  for (int k = 0; k < o->nattrs; k++) {
+    lua_pushstring(L, o->attrs[k].name);
+    lua_rawseti(L, -2, k + 1);
+  }
   lua_setfield(L, -2, "attrs");
   return 1;
 }

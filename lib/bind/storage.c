@@ -16,7 +16,10 @@ static rl_storage *fresh(lua_State *L, rl_dtype dt, int64_t n) {
   struct rl_graph *g = rl_self.graph;
   rl_self.graph = NULL;
   rl_storage *s = rl_storage_new(dt, RL_CPU, n);
-  if (!s) { lua_gc(L, LUA_GCCOLLECT, 0); s = rl_storage_new(dt, RL_CPU, n); }
+  if (!s) {
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    s = rl_storage_new(dt, RL_CPU, n);
+  }
   rl_self.graph = g;
   if (!s) bind_raise(L, RL_OOM);
   return s;
@@ -56,7 +59,8 @@ static void release_view(rl_storage *s) { rl_storage_release((rl_storage *)s->fo
 
 static int storage_view(lua_State *L, rl_storage *base, int i) {
   int64_t off = lua_isnoneornil(L, i + 1) ? 0 : bind_int(L, i + 1) - 1, n = lua_isnoneornil(L, i + 2) ? base->size - off : bind_int(L, i + 2);
-  if (off < 0 || n < 0 || n > base->size - off) return luaL_error(L, "[storage] window out of range; got %d + %d, need at most %d", (int)off, (int)n, (int)base->size);
+  if (off < 0 || n < 0 || n > base->size - off)
+    return luaL_error(L, "[storage] window out of range; got %d + %d, need at most %d", (int)off, (int)n, (int)base->size);
   rl_storage *s = fresh(L, (rl_dtype)base->dtype, 0);
   if (n) {
     s->data = at(base, off);
@@ -150,7 +154,8 @@ static int storage_copy(lua_State *L) {
   bind_real(L, s, "copy");
   bind_real(L, u, "copy");
   if (s->dtype == u->dtype && s->size) memmove(s->data, u->data, (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes);
-  else for (int64_t k = 0; k < s->size; k++) bind_store_as((rl_dtype)s->dtype, at(s, k), bind_load_as((rl_dtype)u->dtype, at(u, k)));
+  else
+    for (int64_t k = 0; k < s->size; k++) bind_store_as((rl_dtype)s->dtype, at(s, k), bind_load_as((rl_dtype)u->dtype, at(u, k)));
   s->version++;
   lua_settop(L, 1);
   return 1;
@@ -173,7 +178,10 @@ static int storage_string(lua_State *L) {
   size_t n;
   bind_real(L, s, "string");
   if (rl_dtypes[s->dtype].bytes != 1) return bind_argerror(L, 1, "ByteStorage or CharStorage");
-  if (lua_isnoneornil(L, 2)) { lua_pushlstring(L, s->data ? (const char *)s->data : "", (size_t)s->size); return 1; }
+  if (lua_isnoneornil(L, 2)) {
+    lua_pushlstring(L, s->data ? (const char *)s->data : "", (size_t)s->size);
+    return 1;
+  }
   const char *str = luaL_checklstring(L, 2, &n);
   BIND_TRY(L, rl_storage_resize(s, (int64_t)n));
   if (n) memcpy(s->data, str, n);
@@ -187,13 +195,28 @@ static int storage_element_size(lua_State *L) {
   return 1;
 }
 
-static int storage_retain(lua_State *L) { rl_storage_retain(bind_storage(L, 1)); return 0; }
-static int storage_free(lua_State *L) { rl_storage_release(bind_storage(L, 1)); return 0; }
+static int storage_retain(lua_State *L) {
+  rl_storage_retain(bind_storage(L, 1));
+  return 0;
+}
+static int storage_free(lua_State *L) {
+  rl_storage_release(bind_storage(L, 1));
+  return 0;
+}
 
-static const bind_reg methods[] = {
-  {"size", storage_size}, {"__len", storage_size}, {"resize", storage_resize}, {"fill", storage_fill}, {"copy", storage_copy}, {"totable", storage_totable},
-  {"new", storage_new}, {"elementSize", storage_element_size}, {"retain", storage_retain}, {"free", storage_free}, {"string", storage_string},
-  {"__newindex", storage_newindex}, {NULL, NULL}};
+static const bind_reg methods[] = { { "size", storage_size },
+                                    { "__len", storage_size },
+                                    { "resize", storage_resize },
+                                    { "fill", storage_fill },
+                                    { "copy", storage_copy },
+                                    { "totable", storage_totable },
+                                    { "new", storage_new },
+                                    { "elementSize", storage_element_size },
+                                    { "retain", storage_retain },
+                                    { "free", storage_free },
+                                    { "string", storage_string },
+                                    { "__newindex", storage_newindex },
+                                    { NULL, NULL } };
 
 void bind_open_storage(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CORE);
@@ -208,7 +231,10 @@ void bind_open_storage(lua_State *L) {
     lua_rawset(L, -4);
     lua_pop(L, 1);
     lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_MT_STORAGE(dt, RL_CPU));
-    for (const bind_reg *r = methods; r->name; r++) { lua_pushcfunction(L, r->fn); lua_setfield(L, -2, r->name); }
+    for (const bind_reg *r = methods; r->name; r++) {
+      lua_pushcfunction(L, r->fn);
+      lua_setfield(L, -2, r->name);
+    }
     lua_pushvalue(L, -1);
     lua_pushcclosure(L, storage_index, 1);
     lua_setfield(L, -2, "__index");

@@ -6,7 +6,13 @@
 
 /* Constructors ---------------------------------------------------------------------------------------------------------------- */
 
-typedef struct fill_ctx { rl_dtype dt; int ndim; int64_t size[RL_MAXDIM]; char *p; int bytes; } fill_ctx;
+typedef struct fill_ctx {
+  rl_dtype dt;
+  int ndim;
+  int64_t size[RL_MAXDIM];
+  char *p;
+  int bytes;
+} fill_ctx;
 
 static void table_sizes(lua_State *L, int i, fill_ctx *c) {
   c->ndim = 0;
@@ -36,9 +42,13 @@ static void table_fill(lua_State *L, int depth, fill_ctx *c) { /* table on top *
 }
 
 static int new_from_table(lua_State *L, rl_dtype dt, int i) {
-  fill_ctx c = {.dt = dt, .bytes = rl_dtypes[dt].bytes};
+  fill_ctx c = { .dt = dt, .bytes = rl_dtypes[dt].bytes };
   table_sizes(L, i, &c);
-  for (int d = 0; d < c.ndim; d++) if (c.size[d] == 0) { c.ndim = 1; c.size[0] = 0; }
+  for (int d = 0; d < c.ndim; d++)
+    if (c.size[d] == 0) {
+      c.ndim = 1;
+      c.size[0] = 0;
+    }
   struct rl_graph *g = rl_self.graph;
   rl_self.graph = NULL;
   rl_tensor *t = rl_tensor_empty(dt, RL_CPU, c.ndim, c.size);
@@ -105,10 +115,14 @@ static int new_tensor(lua_State *L, rl_dtype dt, rl_device dev, int i) {
   }
   if (s && (s->dtype == dt || s->dtype != RL_I64)) return new_from_storage(L, dt, i, s);
   if (s && bind_tostorage(L, i + 1)) { /* sizes and strides */
-    rl_geom g = {.ndim = bind_sizes(L, i, size)};
+    rl_geom g = { .ndim = bind_sizes(L, i, size) };
     if (bind_sizes(L, i + 1, stride) != g.ndim) return bind_argerror(L, i + 1, "as many strides as sizes");
     int64_t span = 1;
-    for (int d = 0; d < g.ndim; d++) { g.size[d] = size[d]; g.stride[d] = stride[d]; span += (size[d] - 1) * stride[d]; }
+    for (int d = 0; d < g.ndim; d++) {
+      g.size[d] = size[d];
+      g.stride[d] = stride[d];
+      span += (size[d] - 1) * stride[d];
+    }
     s = rl_storage_new(dt, dev, RL_MAX(span, 0));
     if (!s) return bind_raise(L, RL_OOM);
     t = rl_tensor_with(s, &g);
@@ -144,7 +158,10 @@ static int size_or_stride(lua_State *L, const int64_t *v) {
 
 static int tensor_size(lua_State *L) { return size_or_stride(L, bind_tensor(L, 1)->size); }
 static int tensor_stride(lua_State *L) { return size_or_stride(L, bind_tensor(L, 1)->stride); }
-static int tensor_len(lua_State *L) { lua_settop(L, 1); return tensor_size(L); }
+static int tensor_len(lua_State *L) {
+  lua_settop(L, 1);
+  return tensor_size(L);
+}
 
 static int tensor_dim(lua_State *L) {
   lua_pushinteger(L, bind_ndim(bind_tensor(L, 1)));
@@ -192,7 +209,10 @@ static int tensor_storage_offset(lua_State *L) {
 
 static int tensor_storage(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (!t->storage || (t->storage->size == 0 && bind_ndim(t) == 0)) { lua_pushnil(L); return 1; }
+  if (!t->storage || (t->storage->size == 0 && bind_ndim(t) == 0)) {
+    lua_pushnil(L);
+    return 1;
+  }
   return bind_push_storage(L, rl_storage_retain(t->storage));
 }
 
@@ -202,9 +222,13 @@ static int tensor_resize(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
   int64_t size[RL_MAXDIM];
   int nd = bind_sizes(L, 2, size);
-  for (int d = 0; d < nd; d++) if (size[d] < 0) return luaL_error(L, "[resize] negative size; got %d for dimension %d, need 0 or more", (int)size[d], d + 1);
+  for (int d = 0; d < nd; d++)
+    if (size[d] < 0) return luaL_error(L, "[resize] negative size; got %d for dimension %d, need 0 or more", (int)size[d], d + 1);
   rl_status s = rl_tensor_resize(t, nd, size);
-  if (s == RL_OOM) { lua_gc(L, LUA_GCCOLLECT, 0); s = rl_tensor_resize(t, nd, size); }
+  if (s == RL_OOM) {
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    s = rl_tensor_resize(t, nd, size);
+  }
   if (s != RL_OK) return bind_raise(L, s);
   lua_settop(L, 1);
   return 1;
@@ -218,7 +242,7 @@ static int tensor_resize_as(lua_State *L) {
 }
 
 static void set_to_tensor(lua_State *L, rl_tensor *t, rl_tensor *u) {
-  rl_geom g = {.ndim = u->ndim, .offset = u->offset};
+  rl_geom g = { .ndim = u->ndim, .offset = u->offset };
   if (t->dtype != u->dtype) bind_argerror(L, 2, rl_dtypes[t->dtype].name);
   memcpy(g.size, u->size, sizeof g.size);
   memcpy(g.stride, u->stride, sizeof g.stride);
@@ -229,7 +253,7 @@ static void set_to_tensor(lua_State *L, rl_tensor *t, rl_tensor *u) {
 static int tensor_set(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1), *u = bind_totensor(L, 2);
   rl_storage *s = bind_tostorage(L, 2);
-  rl_geom g = {.ndim = 1};
+  rl_geom g = { .ndim = 1 };
   if (u) {
     if (u != t) set_to_tensor(L, t, u);
   } else if (s) {
@@ -271,7 +295,10 @@ static int64_t totable_level(lua_State *L, const rl_tensor *t, int d, int64_t of
 static int tensor_totable(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
   bind_values(L, t, "totable");
-  if (t->ndim == 0) { lua_pushnumber(L, bind_load(t, t->offset)); return 1; }
+  if (t->ndim == 0) {
+    lua_pushnumber(L, bind_load(t, t->offset));
+    return 1;
+  }
   totable_level(L, t, 0, t->offset);
   return 1;
 }
@@ -284,7 +311,8 @@ static int same_numel(lua_State *L, const rl_tensor *a, const rl_tensor *b, cons
 /* The function may have resized the tensor it is called for: every access is checked. */
 static void inside(lua_State *L, const rl_tensor *t, int64_t off, const char *what) {
   if (!t->storage || !t->storage->data || off < 0 || off >= t->storage->size)
-    luaL_error(L, "[%s] tensor changed by the function; got %d elements of storage, need it left alone", what, t->storage ? (int)t->storage->size : 0);
+    luaL_error(L, "[%s] tensor changed by the function; got %d elements of storage, need it left alone", what,
+               t->storage ? (int)t->storage->size : 0);
 }
 
 /* x:apply(f), x:map(y, f), x:map2(y, z, f): n tensors read, the first one written where f returns a number. */
@@ -363,22 +391,43 @@ static int core_cdata(lua_State *L) {
   return 1;
 }
 
-static int tensor_retain(lua_State *L) { rl_tensor_retain(bind_tensor(L, 1)); return 0; }
-static int tensor_free(lua_State *L) { rl_tensor_release(bind_tensor(L, 1)); return 0; }
+static int tensor_retain(lua_State *L) {
+  rl_tensor_retain(bind_tensor(L, 1));
+  return 0;
+}
+static int tensor_free(lua_State *L) {
+  rl_tensor_release(bind_tensor(L, 1));
+  return 0;
+}
 
-static const bind_reg shape_methods[] = {
-  {"size", tensor_size}, {"stride", tensor_stride}, {"dim", tensor_dim}, {"nDimension", tensor_dim}, {"nElement", tensor_numel}, {"numel", tensor_numel},
-  {"isContiguous", tensor_contiguous_p}, {"isSameSizeAs", tensor_same_size}, {"isSize", tensor_is_size}, {"isSetTo", tensor_is_set_to},
-  {"elementSize", tensor_element_size}, {"storageOffset", tensor_storage_offset}, {"new", tensor_new}, {"resize", tensor_resize},
-  {"resizeAs", tensor_resize_as}, {"set", tensor_set}, {"__len", tensor_len}, {NULL, NULL}};
+static const bind_reg shape_methods[] = { { "size", tensor_size },
+                                          { "stride", tensor_stride },
+                                          { "dim", tensor_dim },
+                                          { "nDimension", tensor_dim },
+                                          { "nElement", tensor_numel },
+                                          { "numel", tensor_numel },
+                                          { "isContiguous", tensor_contiguous_p },
+                                          { "isSameSizeAs", tensor_same_size },
+                                          { "isSize", tensor_is_size },
+                                          { "isSetTo", tensor_is_set_to },
+                                          { "elementSize", tensor_element_size },
+                                          { "storageOffset", tensor_storage_offset },
+                                          { "new", tensor_new },
+                                          { "resize", tensor_resize },
+                                          { "resizeAs", tensor_resize_as },
+                                          { "set", tensor_set },
+                                          { "__len", tensor_len },
+                                          { NULL, NULL } };
 
-static const bind_reg value_methods[] = {
-  {"storage", tensor_storage}, {"totable", tensor_totable}, {"apply", tensor_apply}, {"map", tensor_map}, {"map2", tensor_map2}, {"equal", tensor_equal},
-  {"retain", tensor_retain}, {"free", tensor_free}, {NULL, NULL}};
+static const bind_reg value_methods[] = { { "storage", tensor_storage }, { "totable", tensor_totable }, { "apply", tensor_apply },
+                                          { "map", tensor_map },         { "map2", tensor_map2 },       { "equal", tensor_equal },
+                                          { "retain", tensor_retain },   { "free", tensor_free },       { NULL, NULL } };
 
-static const bind_reg functions[] = {{"numel", tensor_numel}, {NULL, NULL}};
-static const bind_reg value_functions[] = {{"totable", tensor_totable}, {"equal", tensor_equal}, {NULL, NULL}};
-static const bind_reg core[] = {{"pointer", core_pointer}, {"setAll", core_set_all}, {"data", core_data}, {"cdata", core_cdata}, {NULL, NULL}};
+static const bind_reg functions[] = { { "numel", tensor_numel }, { NULL, NULL } };
+static const bind_reg value_functions[] = { { "totable", tensor_totable }, { "equal", tensor_equal }, { NULL, NULL } };
+static const bind_reg core[] = {
+  { "pointer", core_pointer }, { "setAll", core_set_all }, { "data", core_data }, { "cdata", core_cdata }, { NULL, NULL }
+};
 
 void bind_open_tensor(lua_State *L) {
   bind_methods(L, shape_methods, true);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static rl_geom geom_of(const rl_tensor *t) {
-  rl_geom g = {.ndim = t->ndim, .offset = t->offset};
+  rl_geom g = { .ndim = t->ndim, .offset = t->offset };
   memcpy(g.size, t->size, sizeof g.size);
   memcpy(g.stride, t->stride, sizeof g.stride);
   return g;
@@ -25,7 +25,10 @@ rl_tensor *bind_select(lua_State *L, rl_tensor *t, int dim, int64_t index) {
     rl_geom g = geom_of(t);
     g.offset += index * g.stride[dim];
     g.ndim--;
-    for (int d = dim; d < g.ndim; d++) { g.size[d] = g.size[d + 1]; g.stride[d] = g.stride[d + 1]; }
+    for (int d = dim; d < g.ndim; d++) {
+      g.size[d] = g.size[d + 1];
+      g.stride[d] = g.stride[d + 1];
+    }
     return direct(L, t, &g);
   }
   rl_attrs a;
@@ -59,7 +62,10 @@ static void set_list(rl_attrs *a, int j, int n, const int64_t *v) {
 rl_tensor *bind_permute(lua_State *L, rl_tensor *t, const int *perm) {
   rl_attrs a;
   rl_geom g = geom_of(t);
-  for (int d = 0; d < t->ndim; d++) { g.size[d] = t->size[perm[d]]; g.stride[d] = t->stride[perm[d]]; }
+  for (int d = 0; d < t->ndim; d++) {
+    g.size[d] = t->size[perm[d]];
+    g.stride[d] = t->stride[perm[d]];
+  }
   if (bind_plain(t)) return direct(L, t, &g);
   rl_attrs_default(RL_OP_PERMUTE, &a);
   a.nlist[0] = t->ndim;
@@ -70,9 +76,13 @@ rl_tensor *bind_permute(lua_State *L, rl_tensor *t, const int *perm) {
 /* t is contiguous and has as many elements. */
 rl_tensor *bind_view(lua_State *L, rl_tensor *t, int ndim, const int64_t *size) {
   rl_attrs a;
-  rl_geom g = {.ndim = ndim, .offset = t->offset};
+  rl_geom g = { .ndim = ndim, .offset = t->offset };
   int64_t step = 1;
-  for (int d = ndim - 1; d >= 0; d--) { g.size[d] = size[d]; g.stride[d] = step; step *= RL_MAX(size[d], 1); }
+  for (int d = ndim - 1; d >= 0; d--) {
+    g.size[d] = size[d];
+    g.stride[d] = step;
+    step *= RL_MAX(size[d], 1);
+  }
   if (bind_plain(t)) return direct(L, t, &g);
   rl_attrs_default(RL_OP_VIEW, &a);
   set_list(&a, 0, ndim, size);
@@ -162,7 +172,9 @@ static int m_select(lua_State *L) {
   int d = bind_dim(L, 2, t);
   int64_t k = bind_int(L, 3), n = t->size[d];
   if (k < 0) k += n + 1;
-  if (k < 1 || k > n) return luaL_error(L, "[select] index out of range; got %d for dimension %d of %s, need 1 to %d", (int)bind_int(L, 3), d + 1, rl_shape_str(t, buf), (int)n);
+  if (k < 1 || k > n)
+    return luaL_error(L, "[select] index out of range; got %d for dimension %d of %s, need 1 to %d", (int)bind_int(L, 3), d + 1, rl_shape_str(t, buf),
+                      (int)n);
   if (t->ndim == 1) {
     lua_settop(L, 1);
     lua_pushnumber(L, (lua_Number)k);
@@ -178,7 +190,8 @@ static int m_narrow(lua_State *L) {
   int64_t k = bind_int(L, 3), n = bind_int(L, 4);
   if (k < 0) k += t->size[d] + 1;
   if (k < 1 || n < 0 || k - 1 + n > t->size[d])
-    return luaL_error(L, "[narrow] range out of bounds; got %d elements from %d in dimension %d of %s, need 1 to %d", (int)n, (int)k, d + 1, rl_shape_str(t, buf), (int)t->size[d]);
+    return luaL_error(L, "[narrow] range out of bounds; got %d elements from %d in dimension %d of %s, need 1 to %d", (int)n, (int)k, d + 1,
+                      rl_shape_str(t, buf), (int)t->size[d]);
   return bind_push_tensor(L, bind_narrow(L, t, d, k - 1, n));
 }
 
@@ -193,7 +206,8 @@ static int m_sub(lua_State *L) {
     int64_t lo = bind_int(L, 2 + 2 * d), hi = bind_int(L, 3 + 2 * d), size = t->size[d];
     if (lo < 0) lo += size + 1;
     if (hi < 0) hi += size + 1;
-    if (lo < 1 || hi > size || lo > hi) return luaL_error(L, "[sub] range out of bounds; got %d to %d in dimension %d, need 1 to %d", (int)lo, (int)hi, d + 1, (int)size);
+    if (lo < 1 || hi > size || lo > hi)
+      return luaL_error(L, "[sub] range out of bounds; got %d to %d in dimension %d, need 1 to %d", (int)lo, (int)hi, d + 1, (int)size);
     t = bind_narrow(L, (rl_tensor *)b->p, d, lo - 1, hi - lo + 1);
     rl_tensor_release((rl_tensor *)b->p);
     b->p = t;
@@ -231,7 +245,8 @@ static int m_permute(lua_State *L) {
     if (v[k] < 0) v[k] += t->ndim + 1;
     if (v[k] >= 1 && v[k] <= t->ndim) seen |= 1u << (perm[k] = (int)v[k] - 1);
   }
-  if (n != t->ndim || seen != (1u << n) - 1) return luaL_error(L, "[permute] not a permutation; got %d numbers for %s, need each dimension once", n, rl_shape_str(t, buf));
+  if (n != t->ndim || seen != (1u << n) - 1)
+    return luaL_error(L, "[permute] not a permutation; got %d numbers for %s, need each dimension once", n, rl_shape_str(t, buf));
   return bind_push_tensor(L, bind_permute(L, t, perm));
 }
 
@@ -241,7 +256,8 @@ static int m_unfold(lua_State *L) {
   int d = bind_dim(L, 2, t);
   int64_t size = bind_int(L, 3), step = bind_int(L, 4);
   if (size < 1 || size > t->size[d] || step < 1)
-    return luaL_error(L, "[unfold] window; got size %d step %d for dimension of %d, need size within it and step 1 or more", (int)size, (int)step, (int)t->size[d]);
+    return luaL_error(L, "[unfold] window; got size %d step %d for dimension of %d, need size within it and step 1 or more", (int)size, (int)step,
+                      (int)t->size[d]);
   rl_attrs_default(RL_OP_UNFOLD, &a);
   a.v[0].i = d;
   a.v[1].i = size;
@@ -348,7 +364,10 @@ static rl_tensor *squeezed(lua_State *L, rl_tensor *t, int only) {
   rl_tensor *r = (rl_tensor *)b->p;
   rl_tensor_retain(r);
   lua_pop(L, 1);
-  if (r == t && bind_plain(t)) { rl_tensor_release(r); r = rl_tensor_alias(t); }
+  if (r == t && bind_plain(t)) {
+    rl_tensor_release(r);
+    r = rl_tensor_alias(t);
+  }
   return r;
 }
 
@@ -385,11 +404,19 @@ static int m_repeat(lua_State *L) {
   int64_t rep[RL_MAXDIM], from[RL_MAXDIM], to[RL_MAXDIM], size[RL_MAXDIM];
   int n = bind_sizes(L, x + 1, rep), k = 0;
   char buf[256];
-  if (n < t->ndim || n + t->ndim > RL_MAXDIM) return luaL_error(L, "[repeatTensor] repeats; got %d for %s, need one a dimension", n, rl_shape_str(t, buf));
+  if (n < t->ndim || n + t->ndim > RL_MAXDIM)
+    return luaL_error(L, "[repeatTensor] repeats; got %d for %s, need one a dimension", n, rl_shape_str(t, buf));
   for (int d = 0; d < n; d++) {
     int64_t s = d < n - t->ndim ? 1 : t->size[d - (n - t->ndim)];
-    if (d >= n - t->ndim) { from[k] = 1; to[k++] = rep[d]; from[k] = to[k] = s; k++; }
-    else { from[k] = 1; to[k++] = rep[d]; }
+    if (d >= n - t->ndim) {
+      from[k] = 1;
+      to[k++] = rep[d];
+      from[k] = to[k] = s;
+      k++;
+    } else {
+      from[k] = 1;
+      to[k++] = rep[d];
+    }
     size[d] = rep[d] * s;
   }
   bind_push_tensor(L, v = bind_reshape(L, t, k, from));
@@ -439,7 +466,10 @@ static int m_chunk(lua_State *L) { return split_by(L, true, "chunk"); }
 
 static int m_contiguous(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (rl_is_contiguous(t)) { lua_settop(L, 1); return 1; }
+  if (rl_is_contiguous(t)) {
+    lua_settop(L, 1);
+    return 1;
+  }
   return bind_push_tensor(L, bind_clone(L, t));
 }
 
@@ -456,7 +486,10 @@ static int m_copy(lua_State *L) {
 
 /* x:type() -> name; x:type(name) -> converted, x itself when the type is the same. */
 static int convert(lua_State *L, rl_tensor *t, rl_dtype dt) {
-  if (t->dtype == dt) { lua_settop(L, 1); return 1; }
+  if (t->dtype == dt) {
+    lua_settop(L, 1);
+    return 1;
+  }
   if (!t->storage) return bind_push_tensor(L, bind_new(L, dt, (rl_device)t->device, t->ndim, t->size));
   return bind_push_tensor(L, bind_cast(L, t, dt));
 }
@@ -488,11 +521,28 @@ static int m_zero(lua_State *L) {
   return 1;
 }
 
-static const bind_reg both[] = {
-  {"select", m_select}, {"narrow", m_narrow}, {"transpose", m_transpose}, {"permute", m_permute}, {"unfold", m_unfold}, {"view", m_view}, {"viewAs", m_view_as},
-  {"reshape", m_reshape}, {"expand", m_expand}, {"expandAs", m_expand_as}, {"squeeze", m_squeeze}, {"unsqueeze", m_unsqueeze}, {"repeatTensor", m_repeat},
-  {"split", m_split}, {"chunk", m_chunk}, {"fill", m_fill}, {"zero", m_zero}, {"t", m_t}, {"contiguous", m_contiguous}, {"clone", m_clone}, {NULL, NULL}};
-static const bind_reg methods[] = {{"sub", m_sub}, {"copy", m_copy}, {"type", m_type}, {"typeAs", m_type_as}, {NULL, NULL}};
+static const bind_reg both[] = { { "select", m_select },
+                                 { "narrow", m_narrow },
+                                 { "transpose", m_transpose },
+                                 { "permute", m_permute },
+                                 { "unfold", m_unfold },
+                                 { "view", m_view },
+                                 { "viewAs", m_view_as },
+                                 { "reshape", m_reshape },
+                                 { "expand", m_expand },
+                                 { "expandAs", m_expand_as },
+                                 { "squeeze", m_squeeze },
+                                 { "unsqueeze", m_unsqueeze },
+                                 { "repeatTensor", m_repeat },
+                                 { "split", m_split },
+                                 { "chunk", m_chunk },
+                                 { "fill", m_fill },
+                                 { "zero", m_zero },
+                                 { "t", m_t },
+                                 { "contiguous", m_contiguous },
+                                 { "clone", m_clone },
+                                 { NULL, NULL } };
+static const bind_reg methods[] = { { "sub", m_sub }, { "copy", m_copy }, { "type", m_type }, { "typeAs", m_type_as }, { NULL, NULL } };
 
 void bind_open_view(lua_State *L) {
   bind_functions(L, both, true);
@@ -502,7 +552,8 @@ void bind_open_view(lua_State *L) {
     char name[16];
     strncpy(name, rl_dtypes[dt].name, sizeof name - 1);
     name[sizeof name - 1] = 0;
-    for (char *p = name; *p; p++) if (*p >= 'A' && *p <= 'Z') *p = (char)(*p - 'A' + 'a');
+    for (char *p = name; *p; p++)
+      if (*p >= 'A' && *p <= 'Z') *p = (char)(*p - 'A' + 'a');
     lua_pushinteger(L, dt);
     lua_pushcclosure(L, m_to, 1);
     bind_put(L, name, true, true);

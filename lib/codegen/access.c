@@ -49,7 +49,11 @@ static void split_want(const cg_space *sp, const cg_index *idx, int64_t size, in
     int64_t st = idx->st[l];
     if (!st || size % st) continue;
     int64_t inner = size / st;
-    if (inner > 1 && inner < sp->size[l] && sp->size[l] % inner == 0) { want[0] = l; want[1] = (int)inner; return; }
+    if (inner > 1 && inner < sp->size[l] && sp->size[l] % inner == 0) {
+      want[0] = l;
+      want[1] = (int)inner;
+      return;
+    }
   }
 }
 
@@ -88,13 +92,17 @@ void cg_through(const cg_index *idx, const rl_geom *ge, int nloop, cg_acc *out) 
 
 bool cg_acc_same(const cg_space *sp, const cg_acc *a, const cg_acc *b) {
   if (a->off != b->off) return false;
-  for (int l = 0; l < sp->n; l++) if (sp->size[l] > 1 && a->st[l] != b->st[l]) return false;
+  for (int l = 0; l < sp->n; l++)
+    if (sp->size[l] > 1 && a->st[l] != b->st[l]) return false;
   return true;
 }
 
 bool cg_space_split(cg_space *sp, int loop, int64_t inner) {
   if (sp->n == CG_MAXLOOP) return false;
-  for (int l = sp->n; l > loop; l--) { sp->size[l] = sp->size[l - 1]; sp->red[l] = sp->red[l - 1]; }
+  for (int l = sp->n; l > loop; l--) {
+    sp->size[l] = sp->size[l - 1];
+    sp->red[l] = sp->red[l - 1];
+  }
   sp->size[loop] /= inner;
   sp->size[loop + 1] = inner;
   sp->n++;

@@ -19,16 +19,26 @@
 extern char **environ;
 enum { BUILD_VERSION = 1 };
 
-static const char *const flags_common[] = { "-std=gnu11", "-w", "-O3", "-fwrapv", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-shared",
-  "-fPIC",
+static const char *const flags_common[] = { "-std=gnu11",
+                                            "-w",
+                                            "-O3",
+                                            "-fwrapv",
+                                            "-fno-math-errno",
+                                            "-fno-trapping-math",
+                                            "-fopenmp",
+                                            "-shared",
+                                            "-fPIC",
 #if defined(__x86_64__) || defined(__i386__)
-  "-march=native", "-mprefer-vector-width=512",
+                                            "-march=native",
+                                            "-mprefer-vector-width=512",
 #elif defined(__aarch64__)
-  "-mcpu=native",
+                                            "-mcpu=native",
 #endif
-  NULL };
+                                            NULL };
 
-typedef struct digest { uint64_t a, b; } digest;
+typedef struct digest {
+  uint64_t a, b;
+} digest;
 
 static void mix_bytes(digest *d, const void *p, size_t n) {
   const unsigned char *s = p;
@@ -127,7 +137,11 @@ static int run_compiler(bool strict, const char *mode, const char *in, const cha
   for (int i = 0; flags_common[i]; i++) argv[n++] = flags_common[i];
   argv[n++] = contract_flag(strict);
   if (mode) argv[n++] = mode;
-  argv[n++] = "-o"; argv[n++] = out; argv[n++] = in; argv[n++] = "-lm"; argv[n] = NULL;
+  argv[n++] = "-o";
+  argv[n++] = out;
+  argv[n++] = in;
+  argv[n++] = "-lm";
+  argv[n] = NULL;
   posix_spawn_file_actions_init(&fa);
   posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&fa, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -135,7 +149,8 @@ static int run_compiler(bool strict, const char *mode, const char *in, const cha
   int e = posix_spawn(&pid, argv[0], &fa, NULL, (char *const *)argv, environ);
   posix_spawn_file_actions_destroy(&fa);
   if (e) return -1;
-  while (waitpid(pid, &status, 0) < 0) if (errno != EINTR) return -1;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -230,6 +245,8 @@ char *rl_build_assembly(const char *source, bool strict) {
     }
     if (f) fclose(f);
   }
-  unlink(c); unlink(s); unlink(log);
+  unlink(c);
+  unlink(s);
+  unlink(log);
   return text;
 }

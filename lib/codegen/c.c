@@ -22,13 +22,23 @@ void cg_put(cg_text *t, const char *fmt, ...) {
   if (!t->bad && t->n + (size_t)k + 1 > t->cap) {
     size_t cap = (t->n + (size_t)k + 1) * 2;
     char *p = realloc(t->p, cap);
-    if (p) { t->p = p; t->cap = cap; } else t->bad = true;
+    if (p) {
+      t->p = p;
+      t->cap = cap;
+    } else t->bad = true;
   }
   if (!t->bad) t->n += (size_t)vsnprintf(t->p + t->n, (size_t)k + 1, fmt, aq);
   va_end(aq);
 }
 
-typedef struct print { cg_text *t; const cg *c; const lp_kernel *k; bool *done; int depth; bool rowless; } print;
+typedef struct print {
+  cg_text *t;
+  const cg *c;
+  const lp_kernel *k;
+  bool *done;
+  int depth;
+  bool rowless;
+} print;
 
 static void line(print *p, const char *fmt, ...) RL_PRINTF(2, 3);
 static void line(print *p, const char *fmt, ...) {
@@ -43,21 +53,21 @@ static void line(print *p, const char *fmt, ...) {
 /* ---- types and expressions ---- */
 
 static const char *compute_type(int dt) {
-  static const char *const ct[RL_NDTYPE] = { [RL_U8] = "uint8_t", [RL_I8] = "int8_t", [RL_I16] = "int16_t", [RL_I32] = "int32_t", [RL_I64] = "int64_t",
-    [RL_F16] = "float", [RL_BF16] = "float", [RL_F32] = "float", [RL_F64] = "double" };
+  static const char *const ct[RL_NDTYPE] = {
+    [RL_U8] = "uint8_t", [RL_I8] = "int8_t",  [RL_I16] = "int16_t", [RL_I32] = "int32_t", [RL_I64] = "int64_t",
+    [RL_F16] = "float",  [RL_BF16] = "float", [RL_F32] = "float",   [RL_F64] = "double"
+  };
   return ct[dt];
 }
 
-static const char *storage_type(int dt) {
-  return dt == RL_F16 ? "rl_f16" : dt == RL_BF16 ? "rl_bf16" : compute_type(dt);
-}
+static const char *storage_type(int dt) { return dt == RL_F16 ? "rl_f16" : dt == RL_BF16 ? "rl_bf16" : compute_type(dt); }
 
 static const char *compute_suffix(int dt) { return dt == RL_F16 || dt == RL_BF16 ? "f32" : rl_dtypes[dt].suffix; }
 static bool is_half(int dt) { return dt == RL_F16 || dt == RL_BF16; }
 
 static void put_number(cg_text *t, int dt, double f, int64_t i) {
   const char *ct = compute_type(dt);
-  if (!rl_dtypes[dt].is_float) { 
+  if (!rl_dtypes[dt].is_float) {
     if (i == INT64_MIN) cg_put(t, "INT64_MIN");
     else cg_put(t, "(%s)%" PRId64 "LL", ct, i);
     return;
@@ -133,7 +143,10 @@ static void put_expr(cg_text *t, int row, int dt, const char *const *names, cons
 
 static void put_position(cg_text *t, const lp_kernel *k, const cg_acc *a) {
   bool any = false;
-  if (a->off) { cg_put(t, "%" PRId64, a->off); any = true; }
+  if (a->off) {
+    cg_put(t, "%" PRId64, a->off);
+    any = true;
+  }
   for (int l = 0; l < k->sp.n; l++) {
     if (!a->st[l]) continue;
     if (a->st[l] == 1) cg_put(t, "%si%d", any ? " + " : "", l);
@@ -148,7 +161,8 @@ static void put_inner_position(cg_text *t, const lp_kernel *k) {
   char text[512] = "";
   for (int l = k->sp.n - 1; l >= k->nrow; l--) {
     char part[64];
-    if (s == 1) snprintf(part, sizeof part, "i%d", l); else snprintf(part, sizeof part, "%" PRId64 " * i%d + ", s, l);
+    if (s == 1) snprintf(part, sizeof part, "i%d", l);
+    else snprintf(part, sizeof part, "%" PRId64 " * i%d + ", s, l);
     char joined[512];
     snprintf(joined, sizeof joined, "%s%s", part, text);
     strcpy(text, joined);
@@ -205,7 +219,8 @@ static void put_value(print *p, int n) {
   case LP_INDEX: put_position(t, p->k, &i->acc); break;
   case LP_CAST:
     if (is_half(i->dt)) cg_put(t, "rl_ld_%s(rl_st_%s((float)v%d))", rl_dtypes[i->dt].suffix, rl_dtypes[i->dt].suffix, i->arg[0]);
-    else if (!rl_dtypes[i->dt].is_float && rl_dtypes[p->k->ins[i->arg[0]].dt].is_float) cg_put(t, "(%s)rl_toint((double)v%d)", compute_type(i->dt), i->arg[0]);
+    else if (!rl_dtypes[i->dt].is_float && rl_dtypes[p->k->ins[i->arg[0]].dt].is_float)
+      cg_put(t, "(%s)rl_toint((double)v%d)", compute_type(i->dt), i->arg[0]);
     else cg_put(t, "(%s)v%d", compute_type(i->dt), i->arg[0]);
     break;
   case LP_RAND:
@@ -249,7 +264,8 @@ static void pull(print *p, int n, int pass) {
   }
   if (i->op == LP_RED && i->rk == CG_RK_NONE) {
     pull(p, i->arg[0], pass);
-  } else for (int a = 0; a < i->narg; a++) pull(p, i->arg[a], pass);
+  } else
+    for (int a = 0; a < i->narg; a++) pull(p, i->arg[a], pass);
   if (i->op == LP_RED && i->rk == CG_RK_NONE) cg_put(p->t, "%*sconst %s v%d = v%d;\n", 2 * p->depth, "", compute_type(i->dt), n, i->arg[0]);
   else define(p, n);
   if (i->keep) {
@@ -297,12 +313,14 @@ static bool simd_reduced(const print *p, const lp_ins *i, int pass) {
 }
 
 static bool simd_ok(const print *p, int pass) {
-  for (int n = 0; n < p->k->n; n++) if (simd_reduced(p, &p->k->ins[n], pass) && !lp_associative(p->k->ins[n].row)) return false;
+  for (int n = 0; n < p->k->n; n++)
+    if (simd_reduced(p, &p->k->ins[n], pass) && !lp_associative(p->k->ins[n].row)) return false;
   return true;
 }
 
 static bool checks(const lp_kernel *k) {
-  for (int n = 0; n < k->n; n++) if (k->ins[n].op == LP_CHECK || k->ins[n].op == LP_GATHER) return true;
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].op == LP_CHECK || k->ins[n].op == LP_GATHER) return true;
   return false;
 }
 
@@ -313,7 +331,8 @@ static void simd_pragma(print *p, int pass) {
     const lp_ins *i = &p->k->ins[n];
     if (!simd_reduced(p, i, pass)) continue;
     cg_put(p->t, " reduction(");
-    if (is_sum(i)) cg_put(p->t, "+"); else put_reduction_name(p->t, i);
+    if (is_sum(i)) cg_put(p->t, "+");
+    else put_reduction_name(p->t, i);
     cg_put(p->t, ":s%d)", n);
   }
   cg_put(p->t, "\")\n");
@@ -403,7 +422,10 @@ static void inner_loops(print *p, int pass) {
   p->depth--;
   line(p, "}");
   fold_partials(p, pass);
-  while (p->depth > depth) { p->depth--; line(p, "}"); }
+  while (p->depth > depth) {
+    p->depth--;
+    line(p, "}");
+  }
 }
 
 static void row_reductions_open(print *p, int pass) {
@@ -426,8 +448,14 @@ static void row_reductions_close(print *p, int pass) {
 
 static void define_row(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
-  if (i->fill) { line(p, "const float v%d = t%d[i0 - lb];", n, n); return; }
-  if (i->op != LP_RED) { define(p, n); return; }
+  if (i->fill) {
+    line(p, "const float v%d = t%d[i0 - lb];", n, n);
+    return;
+  }
+  if (i->op != LP_RED) {
+    define(p, n);
+    return;
+  }
   line(p, "const %s v%d = v%d;", compute_type(i->dt), n, i->arg[0]);
 }
 
@@ -453,7 +481,10 @@ static void row_into_chunk(print *p, int pass) {
 
 static void decode_row(print *p, const char *row) {
   const lp_kernel *k = p->k;
-  if (k->nrow == 1) { if (strcmp(row, "i0")) line(p, "const int64_t i0 = %s;", row); return; }
+  if (k->nrow == 1) {
+    if (strcmp(row, "i0")) line(p, "const int64_t i0 = %s;", row);
+    return;
+  }
   int64_t s = 1;
   for (int l = k->nrow - 1; l >= 0; l--) {
     if (l == 0) line(p, "const int64_t i0 = %s / %" PRId64 ";", row, s);
@@ -489,7 +520,8 @@ static void row_body(print *p) {
     line(p, "}");
     row_reductions_close(p, pass);
   }
-  for (int n = 0; n < k->n; n++) if (k->ins[n].op == LP_STORE && !k->ins[n].phase && k->ins[n].level == LP_ROW) put_store(p, &k->ins[n]);
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].op == LP_STORE && !k->ins[n].phase && k->ins[n].level == LP_ROW) put_store(p, &k->ins[n]);
 }
 
 /* A kernel whose rows are single elements: the row loop itself is the vector loop. */
@@ -515,11 +547,15 @@ static void rowless_body(print *p) {
     snprintf(x, sizeof x, "v%d", i->arg[0]);
     combine(p, i, a, x);
   }
-  for (int n = 0; n < k->n; n++) if (k->ins[n].op == LP_STORE && !k->ins[n].phase) put_store(p, &k->ins[n]);
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].op == LP_STORE && !k->ins[n].phase) put_store(p, &k->ins[n]);
   p->depth--;
   line(p, "}");
   fold_partials(p, 0);
-  if (k->nrow) { p->depth--; line(p, "}"); }
+  if (k->nrow) {
+    p->depth--;
+    line(p, "}");
+  }
 }
 
 /* ---- chunks ---- */
@@ -532,7 +568,8 @@ static void chunk_open(print *p) {
     if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", var_type(k, n), n, p->rowless ? (int64_t)BLOCK : k->inner);
     if (i->op != LP_RED || !i->phase) continue;
     if (i->level == LP_ELEM) {
-      line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", compute_type(i->dt), n, compute_type(i->dt), col_offset(k, i), k->inner);
+      line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", compute_type(i->dt), n, compute_type(i->dt),
+           col_offset(k, i), k->inner);
       cg_put(p->t, "%*sfor (int64_t j = 0; j < %" PRId64 "; j++) c%d[j] = ", 2 * p->depth, "", k->inner, n);
     } else cg_put(p->t, "%*s%s a%d = ", 2 * p->depth, "", wide_type(i), n);
     put_init(p->t, i->row, i->dt);
@@ -573,7 +610,8 @@ static void scalar_results(print *p) {
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
     if (!i->phase || i->level == LP_ELEM || i->op == LP_RED) continue;
-    if (i->op == LP_STORE) put_store(p, i); else define(p, n);
+    if (i->op == LP_STORE) put_store(p, i);
+    else define(p, n);
   }
 }
 
@@ -605,13 +643,17 @@ static void column_pull(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
   if (i->level != LP_ELEM || p->done[n]) return;
   p->done[n] = true;
-  if (i->op != LP_RED) for (int a = 0; a < i->narg; a++) column_pull(p, i->arg[a]);
+  if (i->op != LP_RED)
+    for (int a = 0; a < i->narg; a++) column_pull(p, i->arg[a]);
   column_value(p, n);
 }
 
 static void column_value(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
-  if (i->op != LP_RED) { define(p, n); return; }
+  if (i->op != LP_RED) {
+    define(p, n);
+    return;
+  }
   cg_put(p->t, "%*sconst %s v%d = c%d[", 2 * p->depth, "", compute_type(i->dt), n, n);
   put_inner_position(p->t, p->k);
   cg_put(p->t, "];\n");
@@ -629,9 +671,14 @@ static void column_results(print *p) {
     line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", l, l, k->sp.size[l], l);
   }
   memset(p->done, 0, (size_t)k->n);
-  for (int n = 0; n < k->n; n++) if (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM) column_pull(p, k->ins[n].arg[0]);
-  for (int n = 0; n < k->n; n++) if (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM) put_store(p, &k->ins[n]);
-  while (p->depth > depth) { p->depth--; line(p, "}"); }
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM) column_pull(p, k->ins[n].arg[0]);
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].phase && k->ins[n].op == LP_STORE && k->ins[n].level == LP_ELEM) put_store(p, &k->ins[n]);
+  while (p->depth > depth) {
+    p->depth--;
+    line(p, "}");
+  }
 }
 
 /* ---- kernel ---- */
@@ -672,26 +719,29 @@ static void declare_reductions(cg_text *t, const lp_kernel *k) {
 }
 
 /* What stands above the kernels of a unit, after the prelude. */
-void cg_print_prologue(cg_text *t) {
-  cg_put(t, "#include <stdint.h>\n#include <math.h>\n#define RLG_MIN(a, b) ((a) < (b) ? (a) : (b))\n");
-}
+void cg_print_prologue(cg_text *t) { cg_put(t, "#include <stdint.h>\n#include <math.h>\n#define RLG_MIN(a, b) ((a) < (b) ? (a) : (b))\n"); }
 
 void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k) {
   print p = { t, c, k, calloc((size_t)k->n + 1, 1), 0, false };
-  if (!p.done) { t->bad = true; return; }
+  if (!p.done) {
+    t->bad = true;
+    return;
+  }
   p.rowless = k->nrow == k->sp.n && k->sp.n <= 1;
   declare_reductions(t, k);
   cg_put(t, "\nint rl_k%d(void *const *b, const double *num, uint64_t seed, uint64_t ctr) {\n", k->id);
   p.depth = 1;
   line(&p, "(void)num; (void)seed; (void)ctr;");
   pointers(&p);
-  for (int n = 0; n < k->n; n++) if (k->ins[n].level == LP_UNIFORM && (!k->ins[n].phase) && k->ins[n].op != LP_STORE && k->ins[n].op != LP_RED) define(&p, n);
+  for (int n = 0; n < k->n; n++)
+    if (k->ins[n].level == LP_UNIFORM && (!k->ins[n].phase) && k->ins[n].op != LP_STORE && k->ins[n].op != LP_RED) define(&p, n);
   if (checks(k)) line(&p, "int failed = 0, bad = 0;");
   bool par = k->chunks > 1 && k->work >= PARALLEL_WORK;
   if (par) line(&p, "_Pragma(\"omp parallel for schedule(static)\")");
   line(&p, "for (int64_t chunk = 0; chunk < %d; chunk++) {", k->chunks);
   p.depth++;
-  line(&p, "const int64_t lo = %" PRId64 " * chunk / %d, hi = %" PRId64 " * (chunk + 1) / %d; (void)lo; (void)hi;", k->rows, k->chunks, k->rows, k->chunks);
+  line(&p, "const int64_t lo = %" PRId64 " * chunk / %d, hi = %" PRId64 " * (chunk + 1) / %d; (void)lo; (void)hi;", k->rows, k->chunks, k->rows,
+       k->chunks);
   chunk_open(&p);
   if (p.rowless) rowless_body(&p);
   else {

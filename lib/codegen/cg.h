@@ -11,9 +11,15 @@ enum { CG_MAXLOOP = 16, CG_MAXNODES = 512 };
 /* Kinds of nodes made here, beyond the graph's. pick(x, idx): x where the index along dimension aux is idx, else 0. */
 enum { CG_OP_PICK = RL_G_NOPS };
 
-typedef struct cg_acc { int64_t off, st[CG_MAXLOOP]; } cg_acc;
+typedef struct cg_acc {
+  int64_t off, st[CG_MAXLOOP];
+} cg_acc;
 /* Loops of a group. red: the loop runs inside a row; the others number the rows. */
-typedef struct cg_space { int n; int64_t size[CG_MAXLOOP]; bool red[CG_MAXLOOP]; } cg_space;
+typedef struct cg_space {
+  int n;
+  int64_t size[CG_MAXLOOP];
+  bool red[CG_MAXLOOP];
+} cg_space;
 
 typedef enum cg_kind {
   CG_SRC,   /* input, constant tensor, number, constant: no work */
@@ -32,26 +38,27 @@ enum { CG_RK_NONE, CG_RK_ROW, CG_RK_COL, CG_RK_ALL };
 typedef struct cg_node {
   uint16_t op;
   uint8_t kind, nout;
-  bool uniform;       /* one element, computed from numbers and sources in every kernel that wants it */
-  bool absent;        /* not reached from outputs or updates */
-  rl_type type;       /* iteration shape of a PW or STORE node */
-  rl_geom geom;       /* inside buffer buf */
-  int buf;            /* storage id */
+  bool uniform; /* one element, computed from numbers and sources in every kernel that wants it */
+  bool absent;  /* not reached from outputs or updates */
+  rl_type type; /* iteration shape of a PW or STORE node */
+  rl_geom geom; /* inside buffer buf */
+  int buf;      /* storage id */
   const rl_attrs *at;
-  int nin, *in;       /* node indices, -1 absent */
+  int nin, *in;           /* node indices, -1 absent */
   int ndep, capdep, *dep; /* nodes that must run before, beyond the operands */
   int64_t rng;
-  int aux, ref;       /* ref: the graph's node */
-  int group;          /* -1: none */
-  bool mat;           /* must be in memory */
-  bool placed;        /* a CALL whose result goes straight into place */
-  bool inplace;       /* STORE into an input's storage */
-  int pbuf; rl_geom pgeom; /* where the value lives: buffer and dense geometry of it */
+  int aux, ref; /* ref: the graph's node */
+  int group;    /* -1: none */
+  bool mat;     /* must be in memory */
+  bool placed;  /* a CALL whose result goes straight into place */
+  bool inplace; /* STORE into an input's storage */
+  int pbuf;
+  rl_geom pgeom; /* where the value lives: buffer and dense geometry of it */
 } cg_node;
 
 typedef struct cg_group {
   bool call, dead;
-  int n, *node;       /* members, by rank */
+  int n, *node; /* members, by rank */
   cg_space sp;
   cg_acc *acc, *xacc; /* by member: position of the result; RED and STORE: position of the operand, in its own dense shape */
   uint8_t *rk, *phase;
@@ -63,32 +70,39 @@ typedef enum cg_place { CG_P_NONE, CG_P_INPUT, CG_P_CONST, CG_P_ARENA, CG_P_OUTP
 typedef struct cg_buf {
   cg_place place;
   rl_dtype dt;
-  int64_t size;       /* elements */
-  int index;          /* input or output number */
-  rl_tensor *real;    /* constant */
-  int64_t offset;     /* arena, bytes */
-  int first, last;    /* launches */
-  int root;           /* node that owns the storage */
+  int64_t size;    /* elements */
+  int index;       /* input or output number */
+  rl_tensor *real; /* constant */
+  int64_t offset;  /* arena, bytes */
+  int first, last; /* launches */
+  int root;        /* node that owns the storage */
 } cg_buf;
 
 typedef struct cg {
   const rl_graph *g;
   bool strict;
-  cg_node *node; int n, cap;
-  int *rank, *topo;   /* by node: place in an order where operands come first; nodes in that order */
-  cg_group *group; int ngroup, capgroup;
-  cg_buf *buf; int nbuf, capbuf;
-  int *order; int norder;   /* groups in launch order */
+  cg_node *node;
+  int n, cap;
+  int *rank, *topo; /* by node: place in an order where operands come first; nodes in that order */
+  cg_group *group;
+  int ngroup, capgroup;
+  cg_buf *buf;
+  int nbuf, capbuf;
+  int *order;
+  int norder; /* groups in launch order */
   int64_t arena;
-  rl_attrs **pick_attrs; int npick;
+  rl_attrs **pick_attrs;
+  int npick;
   char *why; /* fusion notes under RELUME_DEBUG=3 */
 } cg;
 
 /* access.c */
 int64_t cg_numel(const rl_type *t);
-bool cg_dense(const rl_geom *ge);                   /* row-major without gaps, whatever the offset */
-void cg_acc_dense(const rl_type *t, rl_geom *out);  /* dense geometry of a shape */
-typedef struct cg_index { int64_t off, st[CG_MAXLOOP]; } cg_index;
+bool cg_dense(const rl_geom *ge);                  /* row-major without gaps, whatever the offset */
+void cg_acc_dense(const rl_type *t, rl_geom *out); /* dense geometry of a shape */
+typedef struct cg_index {
+  int64_t off, st[CG_MAXLOOP];
+} cg_index;
 /* Index along each dimension of a dense shape from the linear access: false when a loop crosses a dimension (want: loop to split, its inner size). */
 bool cg_split(const cg_space *sp, const cg_acc *a, const rl_type *t, cg_index *idx, int want[2]);
 void cg_through(const cg_index *idx, const rl_geom *ge, int nloop, cg_acc *out);
@@ -100,16 +114,16 @@ void cg_acc_cut(cg_acc *a, int loop, int nloop, int64_t inner);
 bool cg_gather_position(const cg *c, const cg_space *sp, const cg_node *n, int k, const cg_acc *acc, cg_acc *out, int want[2]);
 
 /* fuse.c, nodes.c */
-rl_status cg_nodes(cg *c);      /* graph -> nodes */
-rl_status cg_fuse(cg *c);       /* nodes -> groups */
+rl_status cg_nodes(cg *c); /* graph -> nodes */
+rl_status cg_fuse(cg *c);  /* nodes -> groups */
 bool cg_map(cg *c, cg_group *g, bool final);
 int cg_root(const cg *c, int i);
 bool cg_named(int op, const char *name);
 const char *cg_name(const cg_node *n);
 static inline bool cg_is_gather(const cg_node *n) { return cg_named(n->op, "gather") || cg_named(n->op, "index_select"); }
 /* schedule.c */
-rl_status cg_order(cg *c);      /* order of the groups */
-rl_status cg_arena(cg *c);      /* lifetimes and the arena */
+rl_status cg_order(cg *c); /* order of the groups */
+rl_status cg_arena(cg *c); /* lifetimes and the arena */
 void cg_free(cg *c);
 void cg_note(cg *c, const char *fmt, ...) RL_PRINTF(2, 3);
 bool cg_add_dep(cg *c, int node, int before);

@@ -21,7 +21,10 @@ static int64_t call_flops(const cg *c, const cg_node *n) {
   const char *name = rl_node_name(n->op);
   int64_t out = cg_numel(&n->type);
   if (!strcmp(name, "matmul")) return 2 * out * c->node[n->in[0]].type.size[c->node[n->in[0]].type.ndim - 1];
-  if (!strcmp(name, "conv2d")) { const rl_type *w = &c->node[n->in[1]].type; return 2 * out * w->size[1] * w->size[2] * w->size[3]; }
+  if (!strcmp(name, "conv2d")) {
+    const rl_type *w = &c->node[n->in[1]].type;
+    return 2 * out * w->size[1] * w->size[2] * w->size[3];
+  }
   if (!strcmp(name, "conv2d_dx") || !strcmp(name, "conv2d_dw")) {
     const rl_type *g = &c->node[n->in[0]].type, *w = !strcmp(name, "conv2d_dx") ? &c->node[n->in[1]].type : &n->type;
     return 2 * cg_numel(g) * w->size[1] * w->size[2] * w->size[3];
@@ -31,7 +34,8 @@ static int64_t call_flops(const cg *c, const cg_node *n) {
 
 static int64_t call_bytes(const cg *c, const cg_node *n) {
   int64_t b = cg_numel(&n->type) * rl_dtypes[n->type.dtype].bytes;
-  for (int k = 0; k < n->nin; k++) if (n->in[k] >= 0) b += cg_numel(&c->node[n->in[k]].type) * rl_dtypes[c->node[n->in[k]].type.dtype].bytes;
+  for (int k = 0; k < n->nin; k++)
+    if (n->in[k] >= 0) b += cg_numel(&c->node[n->in[k]].type) * rl_dtypes[c->node[n->in[k]].type.dtype].bytes;
   return b;
 }
 
@@ -66,7 +70,11 @@ static void print_source(cg_program *p, const lp_kernel *k) {
     cg_print_kernel(&t, &p->c, &k[o]);
     any = true;
   }
-  if (!any) { free(t.p); p->source = strdup(""); return; }
+  if (!any) {
+    free(t.p);
+    p->source = strdup("");
+    return;
+  }
   p->source = t.bad ? NULL : t.p;
   if (t.bad) free(t.p);
 }

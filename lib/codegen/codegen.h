@@ -6,15 +6,16 @@
 
 typedef struct cg_launch {
   bool call;
-  int kernel;            /* number of the generated function */
-  int node;              /* call: its node */
+  int kernel; /* number of the generated function */
+  int node;   /* call: its node */
   int64_t flops, bytes;
-  char *label;           /* ops fused */
+  char *label; /* ops fused */
 } cg_launch;
 
 typedef struct cg_program {
   cg c;
-  cg_launch *launch; int nlaunch;
+  cg_launch *launch;
+  int nlaunch;
   char *source;
 } cg_program;
 

@@ -45,7 +45,14 @@ static void group_preds(const cg *c, const cg_group *g, bool *mark) {
   for (int i = 0; i < g->n; i++) pred_groups(c, g->node[i], mark, 0);
 }
 
-typedef struct fuse { cg *c; bool *seen, *row; int *stack; uint64_t *bits; int words; bool stale; } fuse;
+typedef struct fuse {
+  cg *c;
+  bool *seen, *row;
+  int *stack;
+  uint64_t *bits;
+  int words;
+  bool stale;
+} fuse;
 
 /* reach[g] = groups that must run before g, recomputed after a merge. */
 static void reach_build(fuse *f) {
@@ -55,7 +62,8 @@ static void reach_build(fuse *f) {
     if (c->group[a].dead) continue;
     memset(f->row, 0, (size_t)c->ngroup);
     group_preds(c, &c->group[a], f->row);
-    for (int b = 0; b < c->ngroup; b++) if (f->row[b] && b != a) f->bits[(size_t)a * (size_t)f->words + (size_t)(b >> 6)] |= 1ull << (b & 63);
+    for (int b = 0; b < c->ngroup; b++)
+      if (f->row[b] && b != a) f->bits[(size_t)a * (size_t)f->words + (size_t)(b >> 6)] |= 1ull << (b & 63);
   }
   f->stale = false;
 }
@@ -68,7 +76,11 @@ static bool outside_path(fuse *f, int from, int to) {
   int n = 0;
   if (f->stale) reach_build(f);
   memset(f->seen, 0, (size_t)c->ngroup);
-  for (int p = 0; p < c->ngroup; p++) if (direct_pred(f, to, p) && p != from) { f->seen[p] = true; f->stack[n++] = p; }
+  for (int p = 0; p < c->ngroup; p++)
+    if (direct_pred(f, to, p) && p != from) {
+      f->seen[p] = true;
+      f->stack[n++] = p;
+    }
   while (n) {
     int g = f->stack[--n];
     for (int w = 0; w < f->words; w++) {
@@ -77,7 +89,10 @@ static bool outside_path(fuse *f, int from, int to) {
         int p = w * 64 + __builtin_ctzll(b);
         b &= b - 1;
         if (p == from) return true;
-        if (!f->seen[p]) { f->seen[p] = true; f->stack[n++] = p; }
+        if (!f->seen[p]) {
+          f->seen[p] = true;
+          f->stack[n++] = p;
+        }
       }
     }
   }
@@ -86,8 +101,7 @@ static bool outside_path(fuse *f, int from, int to) {
 
 static void merge_nodes(const cg *c, const cg_group *a, const cg_group *b, int *out) {
   int i = 0, j = 0, k = 0;
-  while (i < a->n || j < b->n)
-    out[k++] = j == b->n || (i < a->n && c->rank[a->node[i]] < c->rank[b->node[j]]) ? a->node[i++] : b->node[j++];
+  while (i < a->n || j < b->n) out[k++] = j == b->n || (i < a->n && c->rank[a->node[i]] < c->rank[b->node[j]]) ? a->node[i++] : b->node[j++];
 }
 
 /* A member that reads memory written by another member through a join cannot be in one loop. */
@@ -109,7 +123,8 @@ static bool reads_own_join(const cg *c, const cg_group *g, int ga, int gb) {
 
 static int64_t row_length(const cg_space *sp) {
   int64_t n = 1;
-  for (int l = 0; l < sp->n; l++) if (sp->red[l]) n *= sp->size[l];
+  for (int l = 0; l < sp->n; l++)
+    if (sp->red[l]) n *= sp->size[l];
   return n;
 }
 
@@ -141,9 +156,21 @@ static bool try_merge(fuse *f, int a, int b) {
   if (ok && row_length(&m->sp) > (1 << 16) && m->n > 24) ok = false;
   cg_group tmp = *m;
   c->ngroup--;
-  if (!ok) tmp.dead = true; else { cg_group old = *ga; *ga = tmp; tmp = old; gb->dead = true; f->stale = true; }
-  if (ok) for (int i = 0; i < c->group[a].n; i++) c->node[c->group[a].node[i]].group = a;
-  free(tmp.node); free(tmp.acc); free(tmp.xacc); free(tmp.rk); free(tmp.phase);
+  if (!ok) tmp.dead = true;
+  else {
+    cg_group old = *ga;
+    *ga = tmp;
+    tmp = old;
+    gb->dead = true;
+    f->stale = true;
+  }
+  if (ok)
+    for (int i = 0; i < c->group[a].n; i++) c->node[c->group[a].node[i]].group = a;
+  free(tmp.node);
+  free(tmp.acc);
+  free(tmp.xacc);
+  free(tmp.rk);
+  free(tmp.phase);
   return ok;
 }
 
@@ -167,7 +194,10 @@ static rl_status first_groups(cg *c) {
   for (int i = 0; i < c->n; i++) {
     cg_node *n = &c->node[i];
     if (n->absent || n->uniform) continue;
-    if (n->op == RL_G_PROJ) { n->group = c->node[n->in[0]].group; continue; }
+    if (n->op == RL_G_PROJ) {
+      n->group = c->node[n->in[0]].group;
+      continue;
+    }
     if (!is_loop(n) && n->kind != CG_CALL) continue;
     cg_group *g = group_new(c, 1);
     if (!g) return rl_error_status(RL_OOM, "[compile] out of memory");
@@ -191,14 +221,16 @@ static int64_t group_numel(const cg_group *g) {
 }
 
 static bool share_reads(const cg *c, const cg_group *a, const cg_group *b) {
-  for (int i = 0; i < a->n; i++) for (int k = 0; k < c->node[a->node[i]].nin; k++) {
-    int p = c->node[a->node[i]].in[k];
-    if (p < 0 || cg_numel(&c->node[p].type) <= 1) continue;
-    for (int j = 0; j < b->n; j++) for (int q = 0; q < c->node[b->node[j]].nin; q++) {
-      int r = c->node[b->node[j]].in[q];
-      if (r >= 0 && c->node[r].buf == c->node[p].buf) return true;
+  for (int i = 0; i < a->n; i++)
+    for (int k = 0; k < c->node[a->node[i]].nin; k++) {
+      int p = c->node[a->node[i]].in[k];
+      if (p < 0 || cg_numel(&c->node[p].type) <= 1) continue;
+      for (int j = 0; j < b->n; j++)
+        for (int q = 0; q < c->node[b->node[j]].nin; q++) {
+          int r = c->node[b->node[j]].in[q];
+          if (r >= 0 && c->node[r].buf == c->node[p].buf) return true;
+        }
     }
-  }
   return false;
 }
 
@@ -238,7 +270,8 @@ static void mark_memory(cg *c) {
       if (p->group != n->group && p->group >= 0) p->mat = true;
     }
   }
-  for (int i = 0; i < c->n; i++) if (c->buf[c->node[i].buf].place == CG_P_OUTPUT && is_loop(&c->node[i])) c->node[i].mat = true;
+  for (int i = 0; i < c->n; i++)
+    if (c->buf[c->node[i].buf].place == CG_P_OUTPUT && is_loop(&c->node[i])) c->node[i].mat = true;
 }
 
 rl_status cg_fuse(cg *c) {
@@ -255,7 +288,10 @@ rl_status cg_fuse(cg *c) {
     any = horizontal(&f) || any;
     if (!any) break;
   }
-  free(f.seen); free(f.row); free(f.stack); free(f.bits);
+  free(f.seen);
+  free(f.row);
+  free(f.stack);
+  free(f.bits);
   if (!ok) return rl_error_status(RL_OOM, "[compile] out of memory");
   mark_memory(c);
   return RL_OK;

@@ -6,14 +6,23 @@
 
 enum { ROW_BUFFER_MAX = 16384, ROW_BUFFERS_BYTES = 768 << 10 };
 
-typedef struct build { cg *c; const cg_group *g; lp_kernel *k; int *of; bool failed; } build;
+typedef struct build {
+  cg *c;
+  const cg_group *g;
+  lp_kernel *k;
+  int *of;
+  bool failed;
+} build;
 
 static int add(build *b, lp_ins i) {
   lp_kernel *k = b->k;
   if (k->n == k->cap) {
     int cap = k->cap ? k->cap * 2 : 64;
     lp_ins *p = realloc(k->ins, sizeof(lp_ins) * (size_t)cap);
-    if (!p) { b->failed = true; return 0; }
+    if (!p) {
+      b->failed = true;
+      return 0;
+    }
     k->ins = p;
     k->cap = cap;
   }
@@ -22,7 +31,8 @@ static int add(build *b, lp_ins i) {
 }
 
 static int member_of(const cg_group *g, int node) {
-  for (int i = 0; i < g->n; i++) if (g->node[i] == node) return i;
+  for (int i = 0; i < g->n; i++)
+    if (g->node[i] == node) return i;
   return -1;
 }
 
@@ -31,7 +41,8 @@ static bool is_named(int op, const char *name) { return op < RL_NOP && !strcmp(r
 bool lp_associative(int row) {
   static const char *const ok[] = { "a + x", "a * x", "max(a, x)", "min(a, x)", "a && x", "a || x", "a & x", "a | x" };
   const char *e = rl_ops[row].expr;
-  for (size_t i = 0; i < sizeof ok / sizeof *ok; i++) if (!strcmp(e, ok[i])) return true;
+  for (size_t i = 0; i < sizeof ok / sizeof *ok; i++)
+    if (!strcmp(e, ok[i])) return true;
   return false;
 }
 
@@ -46,8 +57,13 @@ static int load(build *b, int buf, rl_dtype dt, const cg_acc *a, int phase) {
 
 static int const_ins(build *b, const cg_node *n) {
   lp_ins i = { .op = LP_CONST, .dt = n->type.dtype, .buf = -1 };
-  if (n->type.dtype == RL_I64) { i.i = n->at->v[0].i; i.f = (double)i.i; }
-  else { i.f = n->at->v[0].f; i.i = (int64_t)i.f; }
+  if (n->type.dtype == RL_I64) {
+    i.i = n->at->v[0].i;
+    i.f = (double)i.i;
+  } else {
+    i.f = n->at->v[0].f;
+    i.i = (int64_t)i.f;
+  }
   return add(b, i);
 }
 
@@ -65,7 +81,11 @@ static int uniform(build *b, int r) {
     int p = n->in[k], q = cg_root(b->c, p);
     const cg_node *pn = &b->c->node[q];
     if (pn->uniform || pn->op == RL_G_CONST || pn->op == RL_G_NUMBER) arg[k] = uniform(b, q);
-    else { zero.off = b->c->node[p].geom.offset; arg[k] = load(b, pn->buf, (rl_dtype)pn->type.dtype, &zero, 0); zero.off = 0; }
+    else {
+      zero.off = b->c->node[p].geom.offset;
+      arg[k] = load(b, pn->buf, (rl_dtype)pn->type.dtype, &zero, 0);
+      zero.off = 0;
+    }
   }
   return b->of[r] = pointwise(b, n, arg, &zero, 0);
 }
@@ -80,8 +100,10 @@ static bool operand_acc(build *b, int m, int k, cg_acc *out) {
   if (cg_is_gather(n)) {
     if (!cg_gather_position(b->c, &b->g->sp, n, k, &b->g->acc[m], out, want)) return false;
   } else if (cg_numel(&p->type) == 1) out->off = p->geom.offset;
-  else if (cg_dense(&p->geom)) { *out = b->g->xacc[m]; out->off += p->geom.offset; }
-  else {
+  else if (cg_dense(&p->geom)) {
+    *out = b->g->xacc[m];
+    out->off += p->geom.offset;
+  } else {
     if (!cg_split(&b->g->sp, &b->g->xacc[m], &p->type, idx, want)) return false;
     cg_through(idx, &p->geom, b->g->sp.n, out);
   }
@@ -95,14 +117,20 @@ static int operand(build *b, int m, int k) {
   const cg_node *r = &b->c->node[q];
   cg_acc a;
   if (r->uniform && is_named(r->op, "iota")) {
-    if (!operand_acc(b, m, k, &a)) { b->failed = true; return 0; }
+    if (!operand_acc(b, m, k, &a)) {
+      b->failed = true;
+      return 0;
+    }
     a.off -= r->pgeom.offset;
     return add(b, (lp_ins){ .op = LP_INDEX, .dt = r->type.dtype, .acc = a, .phase = n->kind == CG_RED ? 0 : b->g->phase[m], .buf = -1 });
   }
   if (r->uniform || r->op == RL_G_CONST || r->op == RL_G_NUMBER) return uniform(b, q);
   if (r->group >= 0 && r->group == n->group && member_of(b->g, q) >= 0) return b->of[q];
   if (r->kind == CG_NONE) return add(b, (lp_ins){ .op = LP_CONST, .dt = r->type.dtype, .buf = -1 });
-  if (!operand_acc(b, m, k, &a)) { b->failed = true; return 0; }
+  if (!operand_acc(b, m, k, &a)) {
+    b->failed = true;
+    return 0;
+  }
   int phase = n->kind == CG_RED ? 0 : b->g->phase[m];
   return load(b, r->kind == CG_SRC ? r->buf : r->pbuf, b->c->buf[r->kind == CG_SRC ? r->buf : r->pbuf].dt, &a, phase);
 }
@@ -126,8 +154,10 @@ static int pointwise(build *b, const cg_node *n, const int *arg, const cg_acc *a
   else if (n->op == RL_G_CAST || is_named(n->op, "cast") || is_named(n->op, "reshape")) {
     if (b->k->ins[arg[0]].dt == n->type.dtype) return arg[0];
     i.op = LP_CAST;
-  } else if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_RAND) { i.op = LP_RAND; i.rng = n->rng; }
-  else i.op = LP_EW;
+  } else if (n->op < RL_NOP && rl_ops[n->op].kind == RL_K_RAND) {
+    i.op = LP_RAND;
+    i.rng = n->rng;
+  } else i.op = LP_EW;
   return add(b, i);
 }
 
@@ -142,11 +172,15 @@ static int pick(build *b, int m, int x, int idx) {
   const cg_node *n = &b->c->node[b->g->node[m]];
   cg_index at[RL_MAXDIM];
   int want[2], phase = b->g->phase[m];
-  if (!cg_split(&b->g->sp, &b->g->acc[m], &n->type, at, want)) { b->failed = true; return 0; }
+  if (!cg_split(&b->g->sp, &b->g->acc[m], &n->type, at, want)) {
+    b->failed = true;
+    return 0;
+  }
   cg_acc pos = { .off = at[n->aux].off };
   memcpy(pos.st, at[n->aux].st, sizeof pos.st);
   int i = add(b, (lp_ins){ .op = LP_INDEX, .dt = RL_I64, .acc = pos, .phase = (uint8_t)phase, .buf = -1 });
-  int k = add(b, (lp_ins){ .op = LP_CHECK, .dt = RL_I64, .narg = 1, .arg = { idx }, .bound = n->type.size[n->aux], .phase = (uint8_t)phase, .buf = -1 });
+  int k = add(b,
+              (lp_ins){ .op = LP_CHECK, .dt = RL_I64, .narg = 1, .arg = { idx }, .bound = n->type.size[n->aux], .phase = (uint8_t)phase, .buf = -1 });
   int e = ew(b, "eq", RL_U8, (int[]){ i, k }, 2, &b->g->acc[m], phase);
   int z = add(b, (lp_ins){ .op = LP_CONST, .dt = n->type.dtype, .buf = -1 });
   return ew(b, "where", n->type.dtype, (int[]){ e, x, z }, 3, &b->g->acc[m], phase);
@@ -155,9 +189,18 @@ static int pick(build *b, int m, int x, int idx) {
 static int gather(build *b, int m, int idx) {
   const cg_node *n = &b->c->node[b->g->node[m]], *x = &b->c->node[n->in[0]], *r = &b->c->node[cg_root(b->c, n->in[0])];
   int dim = (int)n->at->v[0].i;
-  lp_ins i = { .op = LP_GATHER, .dt = n->type.dtype, .narg = 1, .arg = { idx }, .bound = x->type.size[dim], .stride = x->geom.stride[dim],
-    .phase = b->g->phase[m], .buf = r->kind == CG_SRC ? r->buf : r->pbuf };
-  if (!operand_acc(b, m, 0, &i.acc)) { b->failed = true; return 0; }
+  lp_ins i = { .op = LP_GATHER,
+               .dt = n->type.dtype,
+               .narg = 1,
+               .arg = { idx },
+               .bound = x->type.size[dim],
+               .stride = x->geom.stride[dim],
+               .phase = b->g->phase[m],
+               .buf = r->kind == CG_SRC ? r->buf : r->pbuf };
+  if (!operand_acc(b, m, 0, &i.acc)) {
+    b->failed = true;
+    return 0;
+  }
   return add(b, i);
 }
 
@@ -166,8 +209,14 @@ static bool store_acc(build *b, int m, cg_acc *out) {
   cg_index idx[RL_MAXDIM];
   int want[2];
   *out = b->g->acc[m];
-  if (n->kind != CG_STORE) { out->off += n->pgeom.offset; return true; }
-  if (cg_dense(&n->geom)) { out->off += n->geom.offset; return true; }
+  if (n->kind != CG_STORE) {
+    out->off += n->pgeom.offset;
+    return true;
+  }
+  if (cg_dense(&n->geom)) {
+    out->off += n->geom.offset;
+    return true;
+  }
   if (!cg_split(&b->g->sp, &b->g->acc[m], &n->type, idx, want)) return false;
   cg_through(idx, &n->geom, b->g->sp.n, out);
   return true;
@@ -176,8 +225,13 @@ static bool store_acc(build *b, int m, cg_acc *out) {
 static void add_store(build *b, int m, int value) {
   const cg_node *n = &b->c->node[b->g->node[m]];
   int buf = n->kind == CG_STORE ? n->buf : n->pbuf;
-  lp_ins i = { .op = LP_STORE, .dt = (uint8_t)b->c->buf[buf].dt, .narg = 1, .arg = { value }, .buf = buf, .phase = b->g->phase[m], .inplace = n->inplace };
-  if (!store_acc(b, m, &i.acc)) { b->failed = true; return; }
+  lp_ins i = {
+    .op = LP_STORE, .dt = (uint8_t)b->c->buf[buf].dt, .narg = 1, .arg = { value }, .buf = buf, .phase = b->g->phase[m], .inplace = n->inplace
+  };
+  if (!store_acc(b, m, &i.acc)) {
+    b->failed = true;
+    return;
+  }
   add(b, i);
 }
 
@@ -186,12 +240,25 @@ static void build_member(build *b, int m) {
   const cg_node *n = &b->c->node[node];
   int arg[8] = { 0 };
   bool table = cg_is_gather(n);
-  for (int k = table; k < n->nin && k < 8; k++) if (n->in[k] >= 0) arg[k] = operand(b, m, k);
+  for (int k = table; k < n->nin && k < 8; k++)
+    if (n->in[k] >= 0) arg[k] = operand(b, m, k);
   if (b->failed) return;
-  if (n->kind == CG_STORE) { add_store(b, m, arg[0]); return; }
+  if (n->kind == CG_STORE) {
+    add_store(b, m, arg[0]);
+    return;
+  }
   if (n->kind == CG_RED)
-    b->of[node] = add(b, (lp_ins){ .op = LP_RED, .dt = n->type.dtype, .row = n->op, .narg = 1, .arg = { arg[0] }, .at = n->at, .acc = b->g->acc[m],
-      .xacc = b->g->xacc[m], .rk = b->g->rk[m], .phase = b->g->phase[m], .buf = -1 });
+    b->of[node] = add(b, (lp_ins){ .op = LP_RED,
+                                   .dt = n->type.dtype,
+                                   .row = n->op,
+                                   .narg = 1,
+                                   .arg = { arg[0] },
+                                   .at = n->at,
+                                   .acc = b->g->acc[m],
+                                   .xacc = b->g->xacc[m],
+                                   .rk = b->g->rk[m],
+                                   .phase = b->g->phase[m],
+                                   .buf = -1 });
   else if (table) b->of[node] = gather(b, m, arg[1]);
   else if (n->op == CG_OP_PICK) b->of[node] = pick(b, m, arg[0], arg[1]);
   else b->of[node] = pointwise(b, n, arg, &b->g->acc[m], b->g->phase[m]);
@@ -200,15 +267,25 @@ static void build_member(build *b, int m) {
 
 /* ---- loops ---- */
 
-static bool positioned(const lp_ins *i) { return i->op == LP_LOAD || i->op == LP_STORE || i->op == LP_RAND || i->op == LP_INDEX || i->op == LP_GATHER; }
+static bool positioned(const lp_ins *i) {
+  return i->op == LP_LOAD || i->op == LP_STORE || i->op == LP_RAND || i->op == LP_INDEX || i->op == LP_GATHER;
+}
 
 static void swap_loops(lp_kernel *k, int a, int b) {
-  int64_t s = k->sp.size[a]; k->sp.size[a] = k->sp.size[b]; k->sp.size[b] = s;
-  bool r = k->sp.red[a]; k->sp.red[a] = k->sp.red[b]; k->sp.red[b] = r;
+  int64_t s = k->sp.size[a];
+  k->sp.size[a] = k->sp.size[b];
+  k->sp.size[b] = s;
+  bool r = k->sp.red[a];
+  k->sp.red[a] = k->sp.red[b];
+  k->sp.red[b] = r;
   for (int i = 0; i < k->n; i++) {
     lp_ins *p = &k->ins[i];
-    s = p->acc.st[a]; p->acc.st[a] = p->acc.st[b]; p->acc.st[b] = s;
-    s = p->xacc.st[a]; p->xacc.st[a] = p->xacc.st[b]; p->xacc.st[b] = s;
+    s = p->acc.st[a];
+    p->acc.st[a] = p->acc.st[b];
+    p->acc.st[b] = s;
+    s = p->xacc.st[a];
+    p->xacc.st[a] = p->xacc.st[b];
+    p->xacc.st[b] = s;
   }
 }
 
@@ -229,7 +306,8 @@ static bool can_join(const lp_kernel *k, int l) {
 }
 
 static void join_loops(lp_kernel *k) {
-  for (int l = k->sp.n - 1; l >= 0; l--) if (k->sp.size[l] == 1) drop_loop(k, l);
+  for (int l = k->sp.n - 1; l >= 0; l--)
+    if (k->sp.size[l] == 1) drop_loop(k, l);
   for (int l = k->sp.n - 2; l >= 0; l--) {
     if (l + 1 >= k->sp.n || !can_join(k, l)) continue;
     k->sp.size[l + 1] *= k->sp.size[l];
@@ -244,26 +322,33 @@ static int unit_score(const lp_kernel *k, int l) {
     const lp_ins *p = &k->ins[i];
     if (!positioned(p)) continue;
     int64_t st = p->acc.st[l];
-    if (st == 1) s += p->op == LP_STORE ? 3 : 2; else if (st > 1) s -= 1;
+    if (st == 1) s += p->op == LP_STORE ? 3 : 2;
+    else if (st > 1) s -= 1;
   }
   return k->sp.size[l] < 8 ? s - 2 : s;
 }
 
-static void to_end(lp_kernel *k, int l) { for (int j = l; j + 1 < k->sp.n; j++) swap_loops(k, j, j + 1); }
+static void to_end(lp_kernel *k, int l) {
+  for (int j = l; j + 1 < k->sp.n; j++) swap_loops(k, j, j + 1);
+}
 
 static int best_loop(const lp_kernel *k, bool red) {
   int best = -1, score = 0;
   for (int l = 0; l < k->sp.n; l++) {
     if (k->sp.red[l] != red) continue;
     int s = unit_score(k, l);
-    if (best < 0 || s >= score) { best = l; score = s; }
+    if (best < 0 || s >= score) {
+      best = l;
+      score = s;
+    }
   }
   return best;
 }
 
 static void order_loops(lp_kernel *k) {
   for (int pass = 0; pass < k->sp.n; pass++)
-    for (int l = 0; l + 1 < k->sp.n; l++) if (k->sp.red[l] && !k->sp.red[l + 1]) swap_loops(k, l, l + 1);
+    for (int l = 0; l + 1 < k->sp.n; l++)
+      if (k->sp.red[l] && !k->sp.red[l + 1]) swap_loops(k, l, l + 1);
   bool any = false;
   for (int l = 0; l < k->sp.n; l++) any = any || k->sp.red[l];
   if (!any && k->sp.n > 1) {
@@ -274,14 +359,19 @@ static void order_loops(lp_kernel *k) {
   k->nrow = 0;
   k->rows = k->inner = 1;
   for (int l = 0; l < k->sp.n; l++) {
-    if (k->sp.red[l]) k->inner *= k->sp.size[l]; else { k->nrow++; k->rows *= k->sp.size[l]; }
+    if (k->sp.red[l]) k->inner *= k->sp.size[l];
+    else {
+      k->nrow++;
+      k->rows *= k->sp.size[l];
+    }
   }
 }
 
 /* ---- levels and passes ---- */
 
 static bool uses_any(const lp_kernel *k, const cg_acc *a, bool red) {
-  for (int l = 0; l < k->sp.n; l++) if (k->sp.red[l] == red && a->st[l]) return true;
+  for (int l = 0; l < k->sp.n; l++)
+    if (k->sp.red[l] == red && a->st[l]) return true;
   return false;
 }
 
@@ -294,7 +384,8 @@ static void red_level(lp_kernel *k, lp_ins *p) {
   bool rows = false, inner = false;
   for (int l = 0; l < k->sp.n; l++) {
     bool lr = p->xacc.st[l] && !p->acc.st[l];
-    if (k->sp.red[l]) inner = inner || lr; else rows = rows || lr;
+    if (k->sp.red[l]) inner = inner || lr;
+    else rows = rows || lr;
   }
   if (p->phase) p->rk = inner ? CG_RK_ALL : CG_RK_COL;
   else p->rk = inner ? CG_RK_ROW : CG_RK_NONE;
@@ -304,7 +395,10 @@ static void red_level(lp_kernel *k, lp_ins *p) {
 }
 
 static void set_level(lp_kernel *k, lp_ins *p) {
-  if (p->op == LP_RED) { red_level(k, p); return; }
+  if (p->op == LP_RED) {
+    red_level(k, p);
+    return;
+  }
   int level = acc_level(k, &p->acc);
   for (int a = 0; a < p->narg; a++) level = RL_MAX(level, k->ins[p->arg[a]].level);
   if (!p->phase && p->op == LP_STORE && level == LP_UNIFORM) level = LP_ROW;
@@ -322,10 +416,12 @@ static double remake_cost(const lp_kernel *k, int i, double *memo) {
 }
 
 double lp_cost(const lp_ins *p) {
-  static const char *const cheap[] = { "neg", "add", "sub", "mul", "cast", "lt", "gt", "le", "ge", "eq", "ne", "where", "abs", "maximum", "minimum", "square", "relu" };
+  static const char *const cheap[] = { "neg", "add", "sub",   "mul", "cast",    "lt",      "gt",     "le",  "ge",
+                                       "eq",  "ne",  "where", "abs", "maximum", "minimum", "square", "relu" };
   if (p->op == LP_RAND) return 24;
   if (p->op == LP_EW) {
-    for (size_t i = 0; i < sizeof cheap / sizeof *cheap; i++) if (!strcmp(rl_ops[p->row].name, cheap[i])) return 1;
+    for (size_t i = 0; i < sizeof cheap / sizeof *cheap; i++)
+      if (!strcmp(rl_ops[p->row].name, cheap[i])) return 1;
     return strchr(rl_ops[p->row].expr, '(') ? 12 : 3;
   }
   return p->op == LP_CONST || p->op == LP_NUM ? 0 : 1;
@@ -367,7 +463,11 @@ static bool set_buffers(lp_kernel *k) {
   uint64_t *need = calloc((size_t)k->n + 1, sizeof *need);
   double *memo = malloc(sizeof(double) * (size_t)(k->n + 1));
   int64_t used = 0;
-  if (!need || !memo) { free(need); free(memo); return false; }
+  if (!need || !memo) {
+    free(need);
+    free(memo);
+    return false;
+  }
   for (int j = 0; j < k->n; j++) memo[j] = -1;
   for (int i = k->n - 1; i >= 0; i--) {
     lp_ins *p = &k->ins[i];
@@ -377,10 +477,17 @@ static bool set_buffers(lp_kernel *k) {
     bool element = p->level == LP_ELEM && p->op != LP_RED && p->op != LP_STORE;
     if (element && (need[i] & (need[i] - 1)) && k->inner <= ROW_BUFFER_MAX && !p->keep && p->op != LP_LOAD && remake_cost(k, i, memo) >= 5) {
       int64_t bytes = k->inner * (rl_dtypes[p->dt].bytes == 8 ? 8 : 4);
-      if (used + bytes <= ROW_BUFFERS_BYTES) { p->keep = true; used += bytes; }
+      if (used + bytes <= ROW_BUFFERS_BYTES) {
+        p->keep = true;
+        used += bytes;
+      }
     }
-    if (p->keep) { p->pass = __builtin_ctzll(need[i]); need[i] = 1ull << p->pass; }
-    for (int a = 0; a < p->narg; a++) if (k->ins[p->arg[a]].level == LP_ELEM) need[p->arg[a]] |= need[i];
+    if (p->keep) {
+      p->pass = __builtin_ctzll(need[i]);
+      need[i] = 1ull << p->pass;
+    }
+    for (int a = 0; a < p->narg; a++)
+      if (k->ins[p->arg[a]].level == LP_ELEM) need[p->arg[a]] |= need[i];
   }
   free(need);
   free(memo);
@@ -400,7 +507,8 @@ static void measure(cg *c, lp_kernel *k) {
     if (p->op == LP_EW || p->op == LP_RED) k->flops += n;
     if (p->op == LP_LOAD || p->op == LP_STORE) {
       int64_t d = 1;
-      for (int l = 0; l < k->sp.n; l++) if (p->acc.st[l]) d *= k->sp.size[l];
+      for (int l = 0; l < k->sp.n; l++)
+        if (p->acc.st[l]) d *= k->sp.size[l];
       k->bytes += d * rl_dtypes[c->buf[p->buf].dt].bytes;
     }
   }
@@ -460,4 +568,7 @@ rl_status lp_build(cg *c, int group, lp_kernel *k) {
   return make_scratch(c, k, g->order);
 }
 
-void lp_free(lp_kernel *k) { free(k->ins); memset(k, 0, sizeof *k); }
+void lp_free(lp_kernel *k) {
+  free(k->ins);
+  memset(k, 0, sizeof *k);
+}

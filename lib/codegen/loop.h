@@ -33,33 +33,39 @@ typedef struct lp_ins {
   uint16_t row;
   int narg, arg[8];
   const rl_attrs *at;
-  int buf, pass;      /* pass: where a row value or a reduction belongs; elements: first pass that may compute it */
-  cg_acc acc, xacc;   /* position of the value; LP_RED: xacc of the operand */
-  double f; int64_t i, rng, stride, bound;
-  int slot;           /* reductions over rows: which partial */
+  int buf, pass;    /* pass: where a row value or a reduction belongs; elements: first pass that may compute it */
+  cg_acc acc, xacc; /* position of the value; LP_RED: xacc of the operand */
+  double f;
+  int64_t i, rng, stride, bound;
+  int slot; /* reductions over rows: which partial */
 } lp_ins;
 
 typedef struct lp_kernel {
-  cg_space sp;        /* row loops first */
-  int nrow;           /* how many of them are row loops */
+  cg_space sp; /* row loops first */
+  int nrow;    /* how many of them are row loops */
   int64_t rows, inner;
-  lp_ins *ins; int n, cap;
+  lp_ins *ins;
+  int n, cap;
   int npass, chunks;
-  int nscalar, ncol;  /* partials: scalars (8 bytes each a chunk) and rows */
-  int scratch;        /* buffer of the partials, -1: none */
-  int64_t work;       /* element operations */
+  int nscalar, ncol; /* partials: scalars (8 bytes each a chunk) and rows */
+  int scratch;       /* buffer of the partials, -1: none */
+  int64_t work;      /* element operations */
   int64_t flops, bytes;
   int id;
 } lp_kernel;
 
 rl_status lp_build(cg *c, int group, lp_kernel *k);
 void lp_free(lp_kernel *k);
-bool lp_associative(int row);       /* partial results may be combined with the row's own step */
-double lp_cost(const lp_ins *i);    /* weight of one instruction */
+bool lp_associative(int row);    /* partial results may be combined with the row's own step */
+double lp_cost(const lp_ins *i); /* weight of one instruction */
 static inline bool lp_uses_row_buffer(const lp_ins *i) { return i->keep; }
 
 /* c.c */
-typedef struct cg_text { char *p; size_t n, cap; bool bad; } cg_text;
+typedef struct cg_text {
+  char *p;
+  size_t n, cap;
+  bool bad;
+} cg_text;
 void cg_put(cg_text *t, const char *fmt, ...) RL_PRINTF(2, 3);
 void cg_print_prologue(cg_text *t);
 void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k);

@@ -13,7 +13,7 @@ typedef struct map {
   cg *c;
   cg_group *g;
   bool known[CG_MAXNODES];
-  bool cut;           /* a loop was cut: spread again */
+  bool cut; /* a loop was cut: spread again */
 } map;
 
 static int member(const cg *c, const cg_group *g, int node) {
@@ -21,7 +21,8 @@ static int member(const cg *c, const cg_group *g, int node) {
   while (lo <= hi) {
     int mid = (lo + hi) / 2;
     if (g->node[mid] == node) return mid;
-    if (c->rank[g->node[mid]] < c->rank[node]) lo = mid + 1; else hi = mid - 1;
+    if (c->rank[g->node[mid]] < c->rank[node]) lo = mid + 1;
+    else hi = mid - 1;
   }
   return -1;
 }
@@ -81,10 +82,15 @@ static bool red_up(map *m, int i, const cg_acc *x) {
   if (!cg_split(&g->sp, x, xt, idx, want)) return cut_loop(m, want);
   for (int d = 0; d < xt->ndim; d++) {
     int e = result_dim(r, xt, d);
-    if (e >= 0) { out[e] = idx[d]; continue; }
+    if (e >= 0) {
+      out[e] = idx[d];
+      continue;
+    }
     if (idx[d].off) return false;
     for (int l = 0; l < g->sp.n; l++) /* a loop may not serve both sides */
-      if (idx[d].st[l]) for (int f = 0; f < xt->ndim; f++) if (idx[f].st[l] && result_dim(r, xt, f) >= 0) return false;
+      if (idx[d].st[l])
+        for (int f = 0; f < xt->ndim; f++)
+          if (idx[f].st[l] && result_dim(r, xt, f) >= 0) return false;
   }
   position(&g->sp, &r->type, out, &g->acc[i]);
   g->xacc[i] = *x;
@@ -173,9 +179,7 @@ static bool set_position(map *m, int i, const cg_acc *a) {
   return true;
 }
 
-static bool same_shape(const rl_type *a, const rl_type *b) {
-  return a->ndim == b->ndim && !memcmp(a->size, b->size, sizeof(int64_t) * a->ndim);
-}
+static bool same_shape(const rl_type *a, const rl_type *b) { return a->ndim == b->ndim && !memcmp(a->size, b->size, sizeof(int64_t) * a->ndim); }
 
 /* A gather's operands: the table without the gathered dimension, the index. */
 static bool gather_position(map *m, int i, int k, cg_acc *out) {
@@ -191,12 +195,22 @@ static bool operand_position(map *m, int i, int k, cg_acc *out) {
   cg_index idx[RL_MAXDIM];
   int want[2];
   if (cg_is_gather(n)) return gather_position(m, i, k, out);
-  if (cg_numel(&p->type) == 1) { memset(out, 0, sizeof *out); out->off = p->geom.offset; return true; }
+  if (cg_numel(&p->type) == 1) {
+    memset(out, 0, sizeof *out);
+    out->off = p->geom.offset;
+    return true;
+  }
   const rl_type *it = n->kind == CG_RED ? &p->type : &n->type;
   if (!same_shape(it, &p->type) && cg_numel(it) != cg_numel(&p->type)) return false;
   *out = g->xacc[i];
-  if (cg_dense(&p->geom)) { out->off += p->geom.offset; return true; }
-  if (!cg_split(&g->sp, &g->xacc[i], &p->type, idx, want)) { if (cut_loop(m, want)) return true; return false; }
+  if (cg_dense(&p->geom)) {
+    out->off += p->geom.offset;
+    return true;
+  }
+  if (!cg_split(&g->sp, &g->xacc[i], &p->type, idx, want)) {
+    if (cut_loop(m, want)) return true;
+    return false;
+  }
   cg_through(idx, &p->geom, g->sp.n, out);
   return true;
 }
@@ -210,13 +224,20 @@ static bool solve_view(map *m, const rl_geom *ge, const cg_acc *root, cg_index *
   bool used[CG_MAXLOOP];
   int want[2];
   memset(idx, 0, sizeof(cg_index) * RL_MAXDIM);
-  for (int d = 0; d < ge->ndim; d++) if (ge->size[d] > 1 && ge->stride[d]) ord[n++] = d;
-  for (int a = 0; a < n; a++) for (int b = a + 1; b < n; b++)
-    if (ge->stride[ord[b]] > ge->stride[ord[a]]) { int s = ord[a]; ord[a] = ord[b]; ord[b] = s; }
+  for (int d = 0; d < ge->ndim; d++)
+    if (ge->size[d] > 1 && ge->stride[d]) ord[n++] = d;
+  for (int a = 0; a < n; a++)
+    for (int b = a + 1; b < n; b++)
+      if (ge->stride[ord[b]] > ge->stride[ord[a]]) {
+        int s = ord[a];
+        ord[a] = ord[b];
+        ord[b] = s;
+      }
   for (int a = 0; a < n; a++) t.size[t.ndim++] = ge->size[ord[a]];
   rl_geom dense;
   cg_acc_dense(&t, &dense);
-  for (int a = 0; a < n; a++) if (dense.stride[a] != ge->stride[ord[a]]) return false; /* a window: not all of the root */
+  for (int a = 0; a < n; a++)
+    if (dense.stride[a] != ge->stride[ord[a]]) return false; /* a window: not all of the root */
   if (ge->offset) return false;
   if (!cg_split(sp, root, &t, flat, want)) return cut_loop(m, want);
   for (int a = 0; a < n; a++) idx[ord[a]] = flat[a];
@@ -259,7 +280,10 @@ static bool spread_node(map *m, int i, bool *changed) {
     cg_acc need;
     if (!operand_position(m, i, k, &need)) return false;
     if (m->cut) return *changed = true;
-    if (m->known[p]) { if (!cg_acc_same(&g->sp, &need, &g->acc[p])) return false; continue; }
+    if (m->known[p]) {
+      if (!cg_acc_same(&g->sp, &need, &g->acc[p])) return false;
+      continue;
+    }
     if (!set_position(m, p, &need)) return false;
     *changed = true;
     if (m->cut) return true;
@@ -272,7 +296,10 @@ static bool spread_rest(map *m, bool *changed) {
   cg_group *g = m->g;
   cg_acc a = { 0 };
   int64_t total = 1;
-  for (int l = g->sp.n - 1; l >= 0; l--) { a.st[l] = has_loop(&g->sp, l) ? total : 0; total *= g->sp.size[l]; }
+  for (int l = g->sp.n - 1; l >= 0; l--) {
+    a.st[l] = has_loop(&g->sp, l) ? total : 0;
+    total *= g->sp.size[l];
+  }
   for (int i = 0; i < g->n; i++) {
     if (m->known[i]) continue;
     const cg_node *n = &m->c->node[g->node[i]];
@@ -291,8 +318,10 @@ static bool spread(map *m) {
   for (int round = 0; round < 4 * CG_MAXNODES; round++) {
     bool changed = false;
     m->cut = false;
-    for (int i = 0; i < m->g->n && !m->cut; i++) if (!spread_node(m, i, &changed)) return false;
-    for (int i = m->g->n - 1; i >= 0 && !m->cut; i--) if (!spread_node(m, i, &changed)) return false;
+    for (int i = 0; i < m->g->n && !m->cut; i++)
+      if (!spread_node(m, i, &changed)) return false;
+    for (int i = m->g->n - 1; i >= 0 && !m->cut; i--)
+      if (!spread_node(m, i, &changed)) return false;
     if (changed) continue;
     if (!spread_rest(m, &changed)) return false;
     if (!changed) return true;
@@ -305,14 +334,18 @@ static bool spread(map *m) {
 static bool template_loops(map *m, const rl_type *t) {
   cg_space *sp = &m->g->sp;
   memset(sp, 0, sizeof *sp);
-  for (int d = 0; d < t->ndim; d++) if (t->size[d] > 1) sp->size[sp->n++] = t->size[d];
+  for (int d = 0; d < t->ndim; d++)
+    if (t->size[d] > 1) sp->size[sp->n++] = t->size[d];
   return true;
 }
 
 static void template_acc(const cg_space *sp, cg_acc *a) {
   int64_t s = 1;
   memset(a, 0, sizeof *a);
-  for (int l = sp->n - 1; l >= 0; l--) { a->st[l] = s; s *= sp->size[l]; }
+  for (int l = sp->n - 1; l >= 0; l--) {
+    a->st[l] = s;
+    s *= sp->size[l];
+  }
 }
 
 /* 3: rows of the last dimension; 2: last dimensions kept, all before reduced; 1: other; 0: everything is reduced. */
@@ -344,7 +377,9 @@ static int pick_template(map *m) {
     int k = red_rank(m->c, n);
     int64_t s = cg_numel(operand_type(m->c, n, 0));
     if (k < 0 || s < size || (s == size && k <= rank)) continue;
-    best = i; rank = k; size = s;
+    best = i;
+    rank = k;
+    size = s;
   }
   for (int i = 0; i < g->n; i++) {
     const cg_node *n = &m->c->node[g->node[i]];
@@ -374,14 +409,16 @@ static bool uses(const cg_space *sp, const cg_acc *a, bool red, bool *partly) {
   for (int l = 0; l < sp->n; l++) {
     if (sp->red[l] != red || !has_loop(sp, l)) continue;
     any = true;
-    if (a->st[l]) some = true; else every = false;
+    if (a->st[l]) some = true;
+    else every = false;
   }
   if (some && !every) *partly = true;
   return some || !any;
 }
 
 static bool loops_exist(const cg_space *sp, bool red) {
-  for (int l = 0; l < sp->n; l++) if (sp->red[l] == red && has_loop(sp, l)) return true;
+  for (int l = 0; l < sp->n; l++)
+    if (sp->red[l] == red && has_loop(sp, l)) return true;
   return false;
 }
 
@@ -393,7 +430,10 @@ static void mark_rows(map *m) {
     const cg_node *n = &m->c->node[g->node[i]];
     if (n->kind != CG_RED) continue;
     int k = red_rank(m->c, n);
-    if (k > rank) { rank = k; best = i; }
+    if (k > rank) {
+      rank = k;
+      best = i;
+    }
   }
   for (int l = 0; l < g->sp.n; l++) {
     g->sp.red[l] = false;
@@ -409,8 +449,13 @@ static bool red_kind(map *m, int i) {
   for (int l = 0; l < g->sp.n; l++) {
     if (!has_loop(&g->sp, l)) continue;
     bool lr = g->xacc[i].st[l] && !g->acc[i].st[l];
-    if (g->sp.red[l]) { inner = inner || lr; inner_all = inner_all && lr; }
-    else { rows = rows || lr; rows_all = rows_all && lr; }
+    if (g->sp.red[l]) {
+      inner = inner || lr;
+      inner_all = inner_all && lr;
+    } else {
+      rows = rows || lr;
+      rows_all = rows_all && lr;
+    }
   }
   if ((rows && !rows_all) || (inner && !inner_all)) return false;
   g->rk[i] = rows ? (inner ? CG_RK_ALL : CG_RK_COL) : inner ? CG_RK_ROW : CG_RK_NONE;
@@ -427,7 +472,10 @@ static bool node_phase(map *m, int i) {
   uint8_t in0 = 0, in1 = 0;
   for (int k = 0; k < n->nin; k++) {
     int p = n->in[k] < 0 ? -1 : member(m->c, g, cg_root(m->c, n->in[k]));
-    if (p >= 0) { if (g->phase[p]) in1 = 1; else in0 = 1; }
+    if (p >= 0) {
+      if (g->phase[p]) in1 = 1;
+      else in0 = 1;
+    }
   }
   if (n->kind == CG_RED) {
     if (!red_kind(m, i) || in1) return false;
@@ -458,8 +506,10 @@ static bool inplace_aligned(map *m) {
     cg_index idx[RL_MAXDIM];
     cg_acc at;
     int want[2];
-    if (cg_dense(&st->geom)) { at = g->acc[s]; at.off += st->geom.offset; }
-    else {
+    if (cg_dense(&st->geom)) {
+      at = g->acc[s];
+      at.off += st->geom.offset;
+    } else {
       if (!cg_split(&g->sp, &g->acc[s], &st->type, idx, want)) return cut_loop(m, want);
       cg_through(idx, &st->geom, g->sp.n, &at);
     }
@@ -508,21 +558,24 @@ static bool covers(const cg_space *sp, const cg_acc *a, const rl_type *t) {
     next *= sp->size[l];
   }
   if (next != total) return false;
-  for (int l = 0; l < sp->n; l++) if (has_loop(sp, l) && a->st[l] >= total && total > 1) return false;
+  for (int l = 0; l < sp->n; l++)
+    if (has_loop(sp, l) && a->st[l] >= total && total > 1) return false;
   int64_t used = 1;
-  for (int l = 0; l < sp->n; l++) if (has_loop(sp, l) && a->st[l]) used *= sp->size[l];
+  for (int l = 0; l < sp->n; l++)
+    if (has_loop(sp, l) && a->st[l]) used *= sp->size[l];
   return used == total;
 }
 
 static bool all_covered(map *m) {
-  for (int i = 0; i < m->g->n; i++) if (!covers(&m->g->sp, &m->g->acc[i], &m->c->node[m->g->node[i]].type)) return false;
+  for (int i = 0; i < m->g->n; i++)
+    if (!covers(&m->g->sp, &m->g->acc[i], &m->c->node[m->g->node[i]].type)) return false;
   return true;
 }
 
 /* Finds the group's space and accesses; false: the nodes do not fit together. */
 bool cg_map(cg *c, cg_group *g, bool final) {
   map m;
-  (void)final;
+  (void) final;
   memset(&m, 0, sizeof m);
   if (g->n > CG_MAXNODES) return false;
   m.c = c;
@@ -541,7 +594,8 @@ bool cg_map(cg *c, cg_group *g, bool final) {
     if (m.cut) continue;
     if (!all_covered(&m)) return false;
     mark_rows(&m);
-    for (int i = 0; i < g->n; i++) if (!node_phase(&m, i)) return false;
+    for (int i = 0; i < g->n; i++)
+      if (!node_phase(&m, i)) return false;
     if (!inplace_aligned(&m)) return false;
     if (!m.cut) return true;
   }

@@ -14,7 +14,10 @@ static bool grow(void *array, int n, int *cap, size_t elem) {
   void *old, *p;
   memcpy(&old, array, sizeof old);
   p = realloc(old, (size_t)want * elem);
-  if (!p) { rl_error_status(RL_OOM, "[compile] out of memory"); return false; }
+  if (!p) {
+    rl_error_status(RL_OOM, "[compile] out of memory");
+    return false;
+  }
   memset((char *)p + (size_t)*cap * elem, 0, (size_t)(want - *cap) * elem);
   memcpy(array, &p, sizeof p);
   *cap = want;
@@ -37,7 +40,8 @@ void cg_note(cg *c, const char *fmt, ...) {
 
 bool cg_add_dep(cg *c, int node, int before) {
   cg_node *n = &c->node[node];
-  for (int i = 0; i < n->ndep; i++) if (n->dep[i] == before) return true;
+  for (int i = 0; i < n->ndep; i++)
+    if (n->dep[i] == before) return true;
   if (!grow(&n->dep, n->ndep, &n->capdep, sizeof(int))) return false;
   n->dep[n->ndep++] = before;
   return true;
@@ -65,7 +69,10 @@ static int add_node(cg *c, int op, cg_kind kind, const rl_type *t, const int *in
   n->group = -1;
   n->ref = -1;
   n->in = malloc(sizeof(int) * (size_t)(nin + 1));
-  if (!n->in) { rl_error_status(RL_OOM, "[compile] out of memory"); return -1; }
+  if (!n->in) {
+    rl_error_status(RL_OOM, "[compile] out of memory");
+    return -1;
+  }
   memcpy(n->in, in, sizeof(int) * (size_t)nin);
   n->nin = nin;
   cg_acc_dense(t, &n->geom);
@@ -85,7 +92,11 @@ static bool is_random_pw(int op) { return is_op(op, "rand") || is_op(op, "randn"
 
 static cg_kind kind_of(const rl_node *n) {
   switch (n->op) {
-  case RL_G_INPUT: case RL_G_NUMBER: case RL_G_CONST: case RL_G_TENSOR: case RL_G_EMPTY: return CG_SRC;
+  case RL_G_INPUT:
+  case RL_G_NUMBER:
+  case RL_G_CONST:
+  case RL_G_TENSOR:
+  case RL_G_EMPTY: return CG_SRC;
   case RL_G_PROJ: return CG_CALL;
   case RL_G_CAST: return CG_PW;
   case RL_G_SCATTER_WINDOW: return CG_JOIN;
@@ -108,8 +119,7 @@ static cg_kind kind_of(const rl_node *n) {
 static rl_status check_root(const cg *c, const cg_node *n) {
   (void)c;
   if (n->kind == CG_VIEW || n->kind == CG_SRC) return RL_OK;
-  if (!cg_dense(&n->geom) || n->geom.offset)
-    return rl_error("[compile] %s has a result that is not dense", rl_node_name(n->op));
+  if (!cg_dense(&n->geom) || n->geom.offset) return rl_error("[compile] %s has a result that is not dense", rl_node_name(n->op));
   return RL_OK;
 }
 
@@ -132,7 +142,10 @@ static rl_status copy_node(cg *c, rl_ref r) {
   n->aux = gn->aux;
   n->ref = r;
   if (n->kind != CG_SRC && n->kind != CG_VIEW && cg_numel(&n->type) == 0 && n->op != RL_G_PROJ && n->nout == 1) n->kind = CG_NONE;
-  if (n->kind == CG_RED && cg_numel(&c->node[n->in[0]].type) == 0) { n->kind = CG_PW; n->nin = 0; } /* nothing to combine: the initial value */
+  if (n->kind == CG_RED && cg_numel(&c->node[n->in[0]].type) == 0) {
+    n->kind = CG_PW;
+    n->nin = 0;
+  } /* nothing to combine: the initial value */
   cg_buf *b = &c->buf[n->buf];
   if (b->root < 0 && n->kind != CG_VIEW) {
     b->root = i;
@@ -179,8 +192,16 @@ static void preds_visit(const cg *c, int i, bool *seen, void (*f)(void *ud, int 
   }
 }
 
-typedef struct walk { const cg *c; bool *seen; int *stack; int n; } walk;
-static void walk_push(void *ud, int p) { walk *w = ud; w->stack[w->n++] = p; }
+typedef struct walk {
+  const cg *c;
+  bool *seen;
+  int *stack;
+  int n;
+} walk;
+static void walk_push(void *ud, int p) {
+  walk *w = ud;
+  w->stack[w->n++] = p;
+}
 
 /* Whether `to` needs `from` to have run. */
 bool cg_reaches(const cg *c, int from, int to) {
@@ -268,7 +289,8 @@ static rl_status lower_windows(cg *c) {
   int n = c->n;
   for (int i = 0; i < n; i++) {
     if (c->node[i].kind != CG_JOIN || c->node[i].absent) continue;
-    if (c->node[i].op == RL_G_SCATTER_WINDOW) RL_TRY(lower_scatter(c, i)); else RL_TRY(lower_cat(c, i));
+    if (c->node[i].op == RL_G_SCATTER_WINDOW) RL_TRY(lower_scatter(c, i));
+    else RL_TRY(lower_cat(c, i));
   }
   return RL_OK;
 }
@@ -290,7 +312,8 @@ static bool is_compute(const cg_node *n) {
 }
 
 static bool is_target(const cg *c, int buf) {
-  for (int i = 0; i < c->g->nupdates; i++) if (c->node[c->g->updates[i].input].buf == buf) return true;
+  for (int i = 0; i < c->g->nupdates; i++)
+    if (c->node[c->g->updates[i].input].buf == buf) return true;
   return false;
 }
 
@@ -354,13 +377,15 @@ static bool old_reader_follows(const cg *c, int join, int buf) {
 static rl_status alias_join(cg *c, int j) {
   cg_node *n = &c->node[j];
   if (n->ndep < 1 || n->op == RL_G_SCATTER_WINDOW) return RL_OK;
-  for (int i = 0; i < c->g->noutputs; i++) if (c->node[c->g->outputs[i]].buf == n->buf) return RL_OK;
+  for (int i = 0; i < c->g->noutputs; i++)
+    if (c->node[c->g->outputs[i]].buf == n->buf) return RL_OK;
   int first = matching_store(c, n->dep[0], -1, 0);
   if (first < 0) return RL_OK;
   int buf = c->node[first].buf;
   int64_t base = c->node[first].geom.offset - c->node[n->dep[0]].geom.offset;
   if (c->buf[buf].dt != c->buf[n->buf].dt) return RL_OK;
-  for (int k = 0; k < n->ndep; k++) if (matching_store(c, n->dep[k], buf, base) < 0) return RL_OK;
+  for (int k = 0; k < n->ndep; k++)
+    if (matching_store(c, n->dep[k], buf, base) < 0) return RL_OK;
   if (old_reader_follows(c, j, buf)) return RL_OK;
   for (int k = 0; k < n->ndep; k++) {
     int s = matching_store(c, n->dep[k], buf, base);
@@ -377,7 +402,8 @@ static rl_status alias_join(cg *c, int j) {
 /* ---- placement of whole results ---- */
 
 static bool is_output_buf(const cg *c, int buf) {
-  for (int i = 0; i < c->g->noutputs; i++) if (c->node[c->g->outputs[i]].buf == buf) return true;
+  for (int i = 0; i < c->g->noutputs; i++)
+    if (c->node[c->g->outputs[i]].buf == buf) return true;
   return false;
 }
 
@@ -385,7 +411,8 @@ static bool store_conflicts(const cg *c, int s, int call) {
   const cg_node *n = &c->node[s];
   for (int i = 0; i < c->n; i++)
     if (i != s && c->node[i].kind == CG_STORE && c->node[i].buf == n->buf && windows_overlap(&c->node[i].geom, &n->geom)) return true;
-  for (int k = 0; k < n->ndep; k++) if (cg_reaches(c, call, n->dep[k])) return true;
+  for (int k = 0; k < n->ndep; k++)
+    if (cg_reaches(c, call, n->dep[k])) return true;
   return false;
 }
 
@@ -398,7 +425,8 @@ static rl_status place_call(cg *c, int s) {
   if (!cg_dense(&c->node[v].geom) || c->node[v].geom.offset || cg_numel(&c->node[v].type) != cg_numel(&rn->type)) return RL_OK;
   int call = rn->op == RL_G_PROJ ? rn->in[0] : r;
   if (!cg_dense(&n->geom) || store_conflicts(c, s, call)) return RL_OK;
-  for (int k = 0; k < n->ndep; k++) if (n->dep[k] != call && !cg_add_dep(c, call, n->dep[k])) return RL_OOM;
+  for (int k = 0; k < n->ndep; k++)
+    if (n->dep[k] != call && !cg_add_dep(c, call, n->dep[k])) return RL_OOM;
   cg_node *m = &c->node[r];
   m->placed = true;
   m->pbuf = c->node[s].buf;
@@ -418,11 +446,13 @@ static void mark_live(cg *c) {
     cg_node *n = &c->node[i];
     if (n->op == RL_G_PROJ && !n->absent) c->node[n->in[0]].absent = false;
     if (n->absent) continue;
-    for (int k = 0; k < n->nin; k++) if (n->in[k] >= 0) c->node[n->in[k]].absent = false;
+    for (int k = 0; k < n->nin; k++)
+      if (n->in[k] >= 0) c->node[n->in[k]].absent = false;
     int r = cg_root(c, i);
     if (r >= 0) c->node[r].absent = false;
   }
-  for (int i = 0; i < c->n; i++) if (c->node[i].op == RL_G_PROJ && !c->node[c->node[i].in[0]].absent) c->node[i].absent = false;
+  for (int i = 0; i < c->n; i++)
+    if (c->node[i].op == RL_G_PROJ && !c->node[c->node[i].in[0]].absent) c->node[i].absent = false;
 }
 
 /* A value computed from nothing but numbers is one number at any size. */
@@ -515,7 +545,10 @@ static rl_status outputs_in_memory(cg *c) {
 static void place_outputs(cg *c) {
   for (int i = 0; i < c->g->noutputs; i++) {
     cg_buf *b = &c->buf[c->node[c->g->outputs[i]].buf];
-    if (b->place == CG_P_NONE) { b->place = CG_P_OUTPUT; b->index = i; }
+    if (b->place == CG_P_NONE) {
+      b->place = CG_P_OUTPUT;
+      b->index = i;
+    }
   }
 }
 
@@ -526,7 +559,8 @@ static rl_status lower_gather(cg *c, int i) {
   const cg_node *x = &c->node[n->in[0]];
   int dim = (int)n->at->v[0].i, root = cg_root(c, n->in[0]);
   if (c->node[root].kind != CG_PW || n->type.size[dim] != 1 || x->type.size[dim] < 2 || x->type.size[dim] > 8192) return RL_OK;
-  for (int d = 0; d < x->type.ndim; d++) if (d != dim && x->type.size[d] != n->type.size[d]) return RL_OK;
+  for (int d = 0; d < x->type.ndim; d++)
+    if (d != dim && x->type.size[d] != n->type.size[d]) return RL_OK;
   rl_type t = x->type;
   int idx = n->in[1], in[2] = { n->in[0], 0 };
   int e = add_node(c, RL_G_CAST, CG_VIEW, &t, &idx, 1, c->node[idx].buf);
@@ -582,7 +616,8 @@ static rl_status rank_nodes(cg *c) {
 /* Makes the nodes of the graph. */
 rl_status cg_nodes(cg *c) {
   const rl_graph *g = c->g;
-  for (int i = 0; i < g->nstorages; i++) if (add_buf(c, RL_F32, 0, -1) < 0) return RL_OOM;
+  for (int i = 0; i < g->nstorages; i++)
+    if (add_buf(c, RL_F32, 0, -1) < 0) return RL_OOM;
   for (rl_ref r = 0; r < g->n; r++) {
     if (g->nodes[r].storage >= c->nbuf || g->nodes[r].storage < 0) return rl_error("[compile] node %d has no storage", r);
     RL_TRY(copy_node(c, r));
@@ -595,22 +630,39 @@ rl_status cg_nodes(cg *c) {
   RL_TRY(lower_windows(c));
   for (int i = 0; i < g->nupdates; i++) RL_TRY(lower_update(c, &g->updates[i]));
   mark_uniform(c);
-  for (int i = 0; i < c->n; i++) if (!c->node[i].absent) drop_zero_add(c, i);
+  for (int i = 0; i < c->n; i++)
+    if (!c->node[i].absent) drop_zero_add(c, i);
   RL_TRY(calls_read_memory(c));
   int n = c->n;
-  for (int i = 0; i < n; i++) if (c->node[i].kind == CG_JOIN && !c->node[i].absent) RL_TRY(alias_join(c, i));
-  for (int i = 0; i < n; i++) if (c->node[i].kind == CG_STORE && c->node[i].inplace) RL_TRY(update_order(c, i));
-  for (int i = 0; i < n; i++) if (c->node[i].kind == CG_STORE) RL_TRY(place_call(c, i));
+  for (int i = 0; i < n; i++)
+    if (c->node[i].kind == CG_JOIN && !c->node[i].absent) RL_TRY(alias_join(c, i));
+  for (int i = 0; i < n; i++)
+    if (c->node[i].kind == CG_STORE && c->node[i].inplace) RL_TRY(update_order(c, i));
+  for (int i = 0; i < n; i++)
+    if (c->node[i].kind == CG_STORE) RL_TRY(place_call(c, i));
   return rank_nodes(c);
 }
 
 void cg_free(cg *c) {
-  for (int i = 0; i < c->n; i++) { free(c->node[i].in); free(c->node[i].dep); }
+  for (int i = 0; i < c->n; i++) {
+    free(c->node[i].in);
+    free(c->node[i].dep);
+  }
   for (int i = 0; i < c->ngroup; i++) {
     cg_group *g = &c->group[i];
-    free(g->node); free(g->acc); free(g->xacc); free(g->rk); free(g->phase);
+    free(g->node);
+    free(g->acc);
+    free(g->xacc);
+    free(g->rk);
+    free(g->phase);
   }
   for (int i = 0; i < c->npick; i++) free(c->pick_attrs[i]);
-  free(c->pick_attrs); free(c->rank); free(c->topo);
-  free(c->node); free(c->group); free(c->buf); free(c->order); free(c->why);
+  free(c->pick_attrs);
+  free(c->rank);
+  free(c->topo);
+  free(c->node);
+  free(c->group);
+  free(c->buf);
+  free(c->order);
+  free(c->why);
 }

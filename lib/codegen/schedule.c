@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct sched { cg *c; uint8_t *state; bool bad; } sched;
+typedef struct sched {
+  cg *c;
+  uint8_t *state;
+  bool bad;
+} sched;
 
 static void visit(sched *s, int g);
 
@@ -16,14 +20,18 @@ static void visit_preds(sched *s, int i, int own, int depth) {
     if (p < 0) continue;
     p = cg_root(c, p);
     int g = c->node[p].group;
-    if (g >= 0) { if (g != own) visit(s, g); }
-    else if ((c->node[p].kind == CG_JOIN || c->node[p].kind == CG_NONE) && depth < 64) visit_preds(s, p, own, depth + 1);
+    if (g >= 0) {
+      if (g != own) visit(s, g);
+    } else if ((c->node[p].kind == CG_JOIN || c->node[p].kind == CG_NONE) && depth < 64) visit_preds(s, p, own, depth + 1);
   }
 }
 
 static void visit(sched *s, int g) {
   if (s->state[g] == 2) return;
-  if (s->state[g] == 1) { s->bad = true; return; }
+  if (s->state[g] == 1) {
+    s->bad = true;
+    return;
+  }
   s->state[g] = 1;
   const cg_group *gr = &s->c->group[g];
   for (int i = 0; i < gr->n; i++) visit_preds(s, gr->node[i], g, 0);
@@ -36,7 +44,10 @@ static void visit(sched *s, int g) {
 static rl_status make_order(cg *c) {
   sched s = { c, calloc((size_t)c->ngroup + 1, 1), false };
   c->order = malloc(sizeof(int) * (size_t)(c->ngroup + 1));
-  if (!s.state || !c->order) { free(s.state); return rl_error_status(RL_OOM, "[compile] out of memory"); }
+  if (!s.state || !c->order) {
+    free(s.state);
+    return rl_error_status(RL_OOM, "[compile] out of memory");
+  }
   for (int k = 0; k < c->n; k++) {
     int g = c->node[c->topo[k]].group;
     if (g >= 0 && !c->group[g].dead) visit(&s, g);
@@ -67,11 +78,13 @@ static void lifetimes(cg *c) {
     const cg_group *g = &c->group[c->order[o]];
     for (int i = 0; i < g->n; i++) touch_node(c, g->node[i], o);
   }
-  for (int i = 0; i < c->n; i++) if (c->node[i].op == RL_G_PROJ && !c->node[i].absent && c->node[i].group >= 0)
-    touch(c, c->node[i].pbuf, c->group[c->node[i].group].order);
+  for (int i = 0; i < c->n; i++)
+    if (c->node[i].op == RL_G_PROJ && !c->node[i].absent && c->node[i].group >= 0) touch(c, c->node[i].pbuf, c->group[c->node[i].group].order);
 }
 
-typedef struct span { int64_t lo, hi; } span;
+typedef struct span {
+  int64_t lo, hi;
+} span;
 
 static int by_size(const void *a, const void *b) {
   const cg_buf *x = *(cg_buf *const *)a, *y = *(cg_buf *const *)b;
@@ -105,7 +118,11 @@ static rl_status place_arena(cg *c) {
   cg_buf **list = malloc(sizeof(cg_buf *) * (size_t)(c->nbuf + 1));
   span *tmp = malloc(sizeof(span) * (size_t)(c->nbuf + 1));
   int n = 0;
-  if (!list || !tmp) { free(list); free(tmp); return rl_error_status(RL_OOM, "[compile] out of memory"); }
+  if (!list || !tmp) {
+    free(list);
+    free(tmp);
+    return rl_error_status(RL_OOM, "[compile] out of memory");
+  }
   for (int i = 0; i < c->nbuf; i++) {
     cg_buf *b = &c->buf[i];
     if (b->place != CG_P_NONE || b->first < 0) continue;

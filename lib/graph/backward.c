@@ -6,18 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct bw { const rl_graph *old; rl_graph *g; rl_ref *map; int32_t *sid; rl_tensor **v; const rl_ref *wrt; int nwrt; } bw;
+typedef struct bw {
+  const rl_graph *old;
+  rl_graph *g;
+  rl_ref *map;
+  int32_t *sid;
+  rl_tensor **v;
+  const rl_ref *wrt;
+  int nwrt;
+} bw;
 
 /* ---- scatter_window has no row: its gradient is a custom node ---- */
 
-typedef struct bw_window { rl_geom w; rl_type base; } bw_window;
+typedef struct bw_window {
+  rl_geom w;
+  rl_type base;
+} bw_window;
 
 static rl_status bw_window_zeros(const bw_window *s, rl_tensor *dy, rl_tensor **dx) {
   rl_graph *g = rl_self.graph;
   rl_type t = s->base;
   t.ndim = (uint8_t)s->w.ndim;
   memcpy(t.size, s->w.size, sizeof(int64_t) * s->w.ndim);
-  rl_ref d = rl_graph_ref(g, dy), z = d < 0 ? -1 : graph_emit_expand(g, graph_emit_const(g, (rl_dtype)t.dtype, (rl_device)t.device, 0, 0), t.ndim, t.size);
+  rl_ref d = rl_graph_ref(g, dy),
+         z = d < 0 ? -1 : graph_emit_expand(g, graph_emit_const(g, (rl_dtype)t.dtype, (rl_device)t.device, 0, 0), t.ndim, t.size);
   rl_ref r = graph_emit_scatter(g, d, z, &s->w);
   *dx = r < 0 ? NULL : graph_fake(g, r);
   return *dx ? RL_OK : RL_ERR;
@@ -43,13 +55,22 @@ static bool bw_scatter(bw *b, rl_ref r) {
   const rl_node *n = &b->old->nodes[r];
   rl_tensor *in[2] = { b->v[b->old->refs[n->in]], b->v[b->old->refs[n->in + 1]] };
   bw_window *s = malloc(sizeof *s);
-  if (!s) { rl_error_status(RL_OOM, "[backward] out of memory"); return false; }
+  if (!s) {
+    rl_error_status(RL_OOM, "[backward] out of memory");
+    return false;
+  }
   graph_strided_geom(graph_node_attrs(b->old, r), &s->w);
   s->base = *rl_node_type(b->old, r);
   s->base.weak = 0;
   rl_ref x = rl_graph_ref(b->g, in[0]), v = rl_graph_ref(b->g, in[1]), y = graph_emit_scatter(b->g, x, v, &s->w);
-  if (y < 0 || !(b->v[r] = graph_fake(b->g, y))) { free(s); return false; }
-  if (!rl_requires_grad(in[0]) && !rl_requires_grad(in[1])) { free(s); return true; }
+  if (y < 0 || !(b->v[r] = graph_fake(b->g, y))) {
+    free(s);
+    return false;
+  }
+  if (!rl_requires_grad(in[0]) && !rl_requires_grad(in[1])) {
+    free(s);
+    return true;
+  }
   return rl_tape_custom(in, 2, &b->v[r], 1, bw_window_apply, free, s) == RL_OK;
 }
 
@@ -63,7 +84,10 @@ static bool bw_leaf(bw *b, rl_ref r) {
 static bool bw_row(bw *b, rl_ref r, int op, const rl_attrs *a) {
   const rl_node *n = &b->old->nodes[r];
   rl_tensor **in = calloc((size_t)n->nin + 1, sizeof *in), *out[RL_MAXOUT] = { 0 };
-  if (!in) { rl_error_status(RL_OOM, "[backward] out of memory"); return false; }
+  if (!in) {
+    rl_error_status(RL_OOM, "[backward] out of memory");
+    return false;
+  }
   for (int k = 0; k < n->nin; k++) in[k] = b->old->refs[n->in + k] < 0 ? NULL : b->v[b->old->refs[n->in + k]];
   if (graph_is_random(op)) b->g->rng_total = n->rng;
   bool ok = rl_call((rl_op)op, in, n->nin, a, out) == RL_OK;
@@ -144,7 +168,10 @@ static bool bw_gradient(bw *b, rl_tensor *x, rl_tensor *dx) {
 static bool bw_gradients(bw *b) {
   const rl_graph *o = b->old;
   rl_tensor **buf = calloc((size_t)(2 * o->noutputs + 2 * b->nwrt) + 1, sizeof *buf);
-  if (!buf) { rl_error_status(RL_OOM, "[backward] out of memory"); return false; }
+  if (!buf) {
+    rl_error_status(RL_OOM, "[backward] out of memory");
+    return false;
+  }
   rl_tensor **ys = buf, **dys = ys + o->noutputs, **xs = dys + o->noutputs, **dx = xs + b->nwrt;
   int ny = 0;
   bool ok = true;
@@ -157,8 +184,10 @@ static bool bw_gradients(bw *b) {
   for (int k = 0; k < b->nwrt; k++) xs[k] = b->v[b->wrt[k]];
   if (ok && ny) ok = rl_grad(ys, dys, ny, xs, b->nwrt, false, false, dx) == RL_OK;
   for (int k = 0; ok && k < b->nwrt; k++) ok = bw_gradient(b, xs[k], dx[k]);
-  for (int k = 0; k < ny; k++) if (dys[k]) rl_tensor_release(dys[k]);
-  for (int k = 0; k < b->nwrt; k++) if (dx[k]) rl_tensor_release(dx[k]);
+  for (int k = 0; k < ny; k++)
+    if (dys[k]) rl_tensor_release(dys[k]);
+  for (int k = 0; k < b->nwrt; k++)
+    if (dx[k]) rl_tensor_release(dx[k]);
   free(buf);
   return ok;
 }
@@ -177,7 +206,8 @@ static bool bw_all(bw *b) {
   rl_self.graph = b->g;
   rl_self.grad_disabled = false;
   bool ok = bw_forward(b) && bw_outputs(b) && bw_gradients(b);
-  for (rl_ref r = 0; r < b->old->n; r++) if (b->v[r]) rl_tensor_release(b->v[r]);
+  for (rl_ref r = 0; r < b->old->n; r++)
+    if (b->v[r]) rl_tensor_release(b->v[r]);
   rl_self.graph = outer;
   rl_self.grad_disabled = grad;
   return ok;
@@ -186,9 +216,15 @@ static bool bw_all(bw *b) {
 /* The joint graph of g and of d(outputs)/d(wrt); NULL with a message when g is not functional or an op has no gradient. */
 rl_graph *rl_pass_backward(const rl_graph *g, const rl_ref *wrt, int nwrt) {
   bw b = { .old = g, .wrt = wrt, .nwrt = nwrt };
-  if (!g->functional) { rl_error("[backward] the graph has writes: functionalize it first"); return NULL; }
+  if (!g->functional) {
+    rl_error("[backward] the graph has writes: functionalize it first");
+    return NULL;
+  }
   for (int k = 0; k < nwrt; k++)
-    if (wrt[k] < 0 || wrt[k] >= g->n) { rl_error("[backward] no node %%%d", wrt[k]); return NULL; }
+    if (wrt[k] < 0 || wrt[k] >= g->n) {
+      rl_error("[backward] no node %%%d", wrt[k]);
+      return NULL;
+    }
   bool ok = bw_start(&b) && bw_all(&b);
   free(b.map);
   free(b.sid);

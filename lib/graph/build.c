@@ -5,18 +5,24 @@
 
 rl_ref *graph_ref_array(int32_t n, rl_ref fill) {
   rl_ref *p = malloc(sizeof *p * ((size_t)n + 1));
-  if (!p) { rl_error_status(RL_OOM, "[graph] out of memory"); return NULL; }
+  if (!p) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return NULL;
+  }
   for (int32_t i = 0; i <= n; i++) p[i] = fill;
   return p;
 }
 
 rl_ref graph_emit(rl_graph *g, int op, const rl_type *t, const rl_ref *in, int nin, const rl_attrs *a) {
-  for (int i = 0; i < nin; i++) if (in[i] < -1 || in[i] >= g->n) return -1;
+  for (int i = 0; i < nin; i++)
+    if (in[i] < -1 || in[i] >= g->n) return -1;
   return rl_graph_node(g, op, t, in, nin, a);
 }
 
 static rl_ref build_view(rl_graph *g, int op, rl_ref x, const rl_attrs *a, const rl_type *t, const rl_geom *ge) {
-  rl_node n = { .op = (uint16_t)op, .nout = 1, .type = graph_type(g, t), .geom = graph_geom(g, ge), .storage = g->nodes[x].storage, .line = g->curloc };
+  rl_node n = {
+    .op = (uint16_t)op, .nout = 1, .type = graph_type(g, t), .geom = graph_geom(g, ge), .storage = g->nodes[x].storage, .line = g->curloc
+  };
   return graph_append(g, n, &x, 1, a);
 }
 
@@ -60,9 +66,7 @@ rl_ref graph_emit_copy(rl_graph *g, rl_ref x) {
   return graph_emit(g, RL_G_CAST, &t, &x, 1, NULL);
 }
 
-rl_ref graph_emit_dense(rl_graph *g, rl_ref x) {
-  return x < 0 || graph_geom_dense(graph_node_geom(g, x)) ? x : graph_emit_copy(g, x);
-}
+rl_ref graph_emit_dense(rl_graph *g, rl_ref x) { return x < 0 || graph_geom_dense(graph_node_geom(g, x)) ? x : graph_emit_copy(g, x); }
 
 rl_ref graph_emit_scatter(rl_graph *g, rl_ref base, rl_ref v, const rl_geom *w) {
   rl_attrs a;
@@ -140,7 +144,9 @@ static char *prune_marks(const rl_graph *g) {
     const rl_node *n = &g->nodes[r];
     if (n->op == RL_G_INPUT || n->op == RL_G_NUMBER) live[r] = 1;
     if (n->op == RL_G_WRITE) live[r] = 1;
-    if (live[r]) for (int k = 0; k < n->nin; k++) if (g->refs[n->in + k] >= 0) live[g->refs[n->in + k]] = 1;
+    if (live[r])
+      for (int k = 0; k < n->nin; k++)
+        if (g->refs[n->in + k] >= 0) live[g->refs[n->in + k]] = 1;
   }
   return live;
 }
@@ -150,17 +156,25 @@ rl_graph *graph_prune(const rl_graph *old) {
   char *live = prune_marks(old);
   rl_ref *map = graph_ref_array(old->n, -1), *sid = graph_ref_array(old->nstorages, -1);
   bool ok = g && live && map && sid;
-  for (rl_ref r = 0; ok && r < old->n; r++) if (live[r]) ok = graph_copy_node(g, old, r, map, sid);
+  for (rl_ref r = 0; ok && r < old->n; r++)
+    if (live[r]) ok = graph_copy_node(g, old, r, map, sid);
   for (int32_t i = 0; ok && i < old->noutputs; i++) ok = GRAPH_PUSH(g->outputs, g->noutputs, g->capoutputs, map[old->outputs[i]]);
   for (int32_t i = 0; ok && i < old->nupdates; i++) {
     rl_update u = { map[old->updates[i].input], map[old->updates[i].value] };
     ok = GRAPH_PUSH(g->updates, g->nupdates, g->capupdates, u);
   }
-  if (ok) { g->rng_total = old->rng_total; g->functional = old->functional; g->primitive = old->primitive; }
+  if (ok) {
+    g->rng_total = old->rng_total;
+    g->functional = old->functional;
+    g->primitive = old->primitive;
+  }
   free(live);
   free(map);
   free(sid);
-  if (!ok) { rl_graph_free(g); return NULL; }
+  if (!ok) {
+    rl_graph_free(g);
+    return NULL;
+  }
   return g;
 }
 
@@ -199,6 +213,7 @@ bool graph_set_outputs(rl_graph *g, const rl_graph *old, rl_ref *value, const in
     bool view = graph_input_of_storage(old, s) >= 0; /* of an input: it stays one */
     if (!view && outputs_misplaced(g, old, value, i, sid) && !outputs_move(g, old, value, s, map)) return false;
   }
-  for (int32_t i = 0; i < old->noutputs; i++) if (!GRAPH_PUSH(g->outputs, g->noutputs, g->capoutputs, value[i])) return false;
+  for (int32_t i = 0; i < old->noutputs; i++)
+    if (!GRAPH_PUSH(g->outputs, g->noutputs, g->capoutputs, value[i])) return false;
   return true;
 }

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct dec { const rl_graph *old; rl_graph *g; rl_ref *map; int32_t *sid; } dec;
+typedef struct dec {
+  const rl_graph *old;
+  rl_graph *g;
+  rl_ref *map;
+  int32_t *sid;
+} dec;
 
 static bool dec_start(dec *d, const rl_graph *old) {
   d->old = old;
@@ -32,7 +37,10 @@ static rl_graph *dec_finish(dec *d, bool ok) {
   free(out);
   free(d->map);
   free(d->sid);
-  if (ok) { d->g->functional = o->functional; d->g->rng_total = o->rng_total; }
+  if (ok) {
+    d->g->functional = o->functional;
+    d->g->rng_total = o->rng_total;
+  }
   rl_graph *pruned = ok ? graph_prune(d->g) : NULL;
   rl_graph_free(d->g);
   return pruned;
@@ -64,7 +72,10 @@ static rl_ref dec_at_start(rl_graph *g, rl_ref x) {
 static bool dec_expand(dec *d, rl_ref r) {
   const rl_node *n = &d->old->nodes[r];
   rl_tensor **in = calloc((size_t)n->nin + 1, sizeof *in), *out[RL_MAXOUT] = { 0 };
-  if (!in) { rl_error_status(RL_OOM, "[graph] out of memory"); return false; }
+  if (!in) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return false;
+  }
   int64_t drawn = d->g->rng_total;
   if (graph_is_random(n->op)) d->g->rng_total = n->rng; /* the formula draws where the composite would have */
   d->g->curloc = n->line ? graph_loc(d->g, d->old->locs[n->line]) : 0;
@@ -74,7 +85,8 @@ static bool dec_expand(dec *d, rl_ref r) {
     if (ok && out[k]) ok = (d->map[r + k] = dec_at_start(d->g, rl_graph_ref(d->g, out[k]))) >= 0;
     if (out[k]) rl_tensor_release(out[k]);
   }
-  for (int k = 0; k < n->nin; k++) if (in[k]) rl_tensor_release(in[k]);
+  for (int k = 0; k < n->nin; k++)
+    if (in[k]) rl_tensor_release(in[k]);
   free(in);
   return ok;
 }
@@ -104,7 +116,8 @@ rl_ref graph_emit_const(rl_graph *g, rl_dtype dt, rl_device dev, double f, int64
   rl_type t = { .dtype = dt, .device = dev };
   rl_attrs a;
   memset(&a, 0, sizeof a);
-  if (dt == RL_I64) a.v[0].i = i; else a.v[0].f = f;
+  if (dt == RL_I64) a.v[0].i = i;
+  else a.v[0].f = f;
   return graph_emit(g, RL_G_CONST, &t, NULL, 0, &a);
 }
 
@@ -210,10 +223,12 @@ static bool dec_numbers(dec *d, rl_ref r) {
   for (int k = 0; ok && k < n->nin; k++) {
     int want = o->in_dtypes[k];
     if (in[k] < 0 || want == 255 || rl_node_type(d->g, in[k])->ndim) continue;
-    ok = (d->map[d->old->refs[n->in + k]] = dec_typed(d->g, in[k], want ? (rl_dtype)(want - 1) : dt, (rl_device)rl_node_type(d->old, r)->device)) >= 0;
+    ok = (d->map[d->old->refs[n->in + k]] = dec_typed(d->g, in[k], want ? (rl_dtype)(want - 1) : dt, (rl_device)rl_node_type(d->old, r)->device)) >=
+         0;
   }
   ok = ok && graph_copy_node(d->g, d->old, r, d->map, d->sid);
-  for (int k = n->nin - 1; k >= 0; k--) if (keep[k] >= 0) d->map[d->old->refs[n->in + k]] = keep[k];
+  for (int k = n->nin - 1; k >= 0; k--)
+    if (keep[k] >= 0) d->map[d->old->refs[n->in + k]] = keep[k];
   return ok;
 }
 
@@ -235,7 +250,10 @@ static rl_graph *dec_explicit_graph(const rl_graph *old) {
 
 /* The graph in primitives; NULL with a message when a composite has no formula or a formula fails. */
 rl_graph *rl_pass_decompose(const rl_graph *old) {
-  if (!old->functional) { rl_error("[decompose] the graph has writes: functionalize it first"); return NULL; }
+  if (!old->functional) {
+    rl_error("[decompose] the graph has writes: functionalize it first");
+    return NULL;
+  }
   bool more = true;
   const rl_graph *g = old;
   for (int level = 0; more && level < 16; level++) {

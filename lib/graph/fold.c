@@ -17,7 +17,9 @@
 
 /* ---- the table of values ---- */
 
-typedef struct fold_mark { int32_t n, nrefs, nattrs, nstorages; } fold_mark;
+typedef struct fold_mark {
+  int32_t n, nrefs, nattrs, nstorages;
+} fold_mark;
 
 static fold_mark fold_here(const rl_graph *g) { return (fold_mark){ g->n, g->nrefs, g->nattrs, g->nstorages }; }
 
@@ -62,7 +64,8 @@ static bool fold_same_attrs(int op, const rl_attrs *a, const rl_attrs *b) {
     graph_strided_geom(b, &y);
     return graph_geom_same(&x, &y);
   }
-  for (int i = 0; op < RL_NOP && i < rl_ops[op].nattrs; i++) if (!fold_same_attr(&rl_ops[op].attrs[i], a, b)) return false;
+  for (int i = 0; op < RL_NOP && i < rl_ops[op].nattrs; i++)
+    if (!fold_same_attr(&rl_ops[op].attrs[i], a, b)) return false;
   return true;
 }
 
@@ -94,9 +97,7 @@ static bool fold_enter(fold *f, uint32_t h, rl_ref r, bool window) {
   return true;
 }
 
-static bool fold_mergeable(int op) {
-  return op != RL_G_EMPTY && op != RL_G_INPUT && op != RL_G_NUMBER && op != RL_G_TENSOR && op != RL_G_PROJ;
-}
+static bool fold_mergeable(int op) { return op != RL_G_EMPTY && op != RL_G_INPUT && op != RL_G_NUMBER && op != RL_G_TENSOR && op != RL_G_PROJ; }
 
 /* Enters the nodes appended since the mark under their values, or takes them back when their first is known already. */
 static rl_ref fold_commit(fold *f, fold_mark m) {
@@ -105,15 +106,22 @@ static rl_ref fold_commit(fold *f, fold_mark m) {
   bool view = graph_is_view(g->nodes[r].op);
   uint32_t hw = fold_hash_window(g, r), ho = fold_hash_op(g, r);
   rl_ref known = view ? fold_find(f, hw, r, true) : fold_mergeable(g->nodes[r].op) ? fold_find(f, ho, r, false) : -1;
-  if (known >= 0) { fold_rollback(g, m); return known; }
+  if (known >= 0) {
+    fold_rollback(g, m);
+    return known;
+  }
   bool ok = view || !fold_mergeable(g->nodes[r].op) || fold_enter(f, ho, r, false);
   for (rl_ref k = r; ok && k < g->n; k++) ok = fold_enter(f, fold_hash_window(g, k), k, true);
   return ok ? r : -1;
 }
 
 /* Runs an emit and enters what it appended. */
-#define FOLD_EMIT(f, call) do { fold_mark m_ = fold_here((f)->g); rl_ref r_ = (call); \
-  return r_ < 0 || (f)->g->n == m_.n ? r_ : (f)->g->n == r_ + 1 && r_ == m_.n ? fold_commit(f, m_) : r_; } while (0)
+#define FOLD_EMIT(f, call) \
+  do { \
+    fold_mark m_ = fold_here((f)->g); \
+    rl_ref r_ = (call); \
+    return r_ < 0 || (f)->g->n == m_.n ? r_ : (f)->g->n == r_ + 1 && r_ == m_.n ? fold_commit(f, m_) : r_; \
+  } while (0)
 
 rl_ref fold_window_raw(fold *f, rl_ref x, const rl_geom *ge) { FOLD_EMIT(f, graph_emit_window(f->g, x, ge)); }
 rl_ref fold_copy(fold *f, rl_ref x) { FOLD_EMIT(f, graph_emit_copy(f->g, x)); }
@@ -122,7 +130,9 @@ rl_ref fold_const(fold *f, rl_dtype dt, rl_device dev, double v, int64_t i) { FO
 rl_ref fold_cast(fold *f, rl_ref x, rl_dtype dt) { FOLD_EMIT(f, graph_emit_cast(f->g, x, dt)); }
 rl_ref fold_broadcast(fold *f, rl_ref x, const rl_type *t) { FOLD_EMIT(f, graph_emit_expand(f->g, x, t->ndim, t->size)); }
 rl_ref fold_op(fold *f, int op, const rl_type *t, const rl_ref *in, int nin) { FOLD_EMIT(f, graph_emit(f->g, op, t, in, nin, NULL)); }
-rl_ref fold_cat_emit(fold *f, const rl_ref *in, int n, const rl_type *t, const rl_attrs *a) { FOLD_EMIT(f, graph_emit(f->g, RL_OP_CAT, t, in, n, a)); }
+rl_ref fold_cat_emit(fold *f, const rl_ref *in, int n, const rl_type *t, const rl_attrs *a) {
+  FOLD_EMIT(f, graph_emit(f->g, RL_OP_CAT, t, in, n, a));
+}
 rl_ref fold_scatter_emit(fold *f, rl_ref base, rl_ref v, const rl_type *t, const rl_attrs *a) {
   rl_ref in[2] = { base, v };
   FOLD_EMIT(f, graph_emit(f->g, RL_G_SCATTER_WINDOW, t, in, 2, a));
@@ -259,7 +269,10 @@ static bool fold_ends(fold *f) {
 /* A smaller graph with the same results; NULL with a message when it fails. */
 rl_graph *rl_pass_fold(const rl_graph *old) {
   fold f = { .old = old };
-  if (!old->functional) { rl_error("[fold] the graph has writes: functionalize it first"); return NULL; }
+  if (!old->functional) {
+    rl_error("[fold] the graph has writes: functionalize it first");
+    return NULL;
+  }
   bool ok = fold_start(&f);
   for (rl_ref r = 0; ok && r < old->n; r++) ok = fold_node(&f, r);
   ok = ok && fold_ends(&f);

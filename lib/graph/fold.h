@@ -5,7 +5,12 @@
 
 enum { FOLD_KEEP = -2 }; /* no rule applies: rebuild the node as it is */
 
-typedef struct fold_entry { uint32_t hash; rl_ref ref; int32_t next; bool window; } fold_entry;
+typedef struct fold_entry {
+  uint32_t hash;
+  rl_ref ref;
+  int32_t next;
+  bool window;
+} fold_entry;
 typedef struct fold {
   const rl_graph *old;
   rl_graph *g;
@@ -28,8 +33,8 @@ rl_ref fold_op(fold *f, int op, const rl_type *t, const rl_ref *in, int nin);
 rl_ref fold_scatter_emit(fold *f, rl_ref base, rl_ref v, const rl_type *t, const rl_attrs *a);
 rl_ref fold_cat_emit(fold *f, const rl_ref *in, int n, const rl_type *t, const rl_attrs *a);
 
-bool fold_is_copy(const rl_graph *g, rl_ref r); /* a cast to its input's own dtype */
-rl_ref fold_constant_of(const rl_graph *g, rl_ref x);  /* the constant that all elements of x are, or -1 */
+bool fold_is_copy(const rl_graph *g, rl_ref r);       /* a cast to its input's own dtype */
+rl_ref fold_constant_of(const rl_graph *g, rl_ref x); /* the constant that all elements of x are, or -1 */
 
 /* Rules (fold_view.c, fold_ew.c): the value of the node on folded inputs, FOLD_KEEP, or -1 with a message. */
 rl_ref fold_view_node(fold *f, int op, rl_ref x, const rl_attrs *a);

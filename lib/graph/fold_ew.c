@@ -32,7 +32,10 @@ static rl_tensor *real_number(const rl_graph *g, rl_ref c) {
 static bool read_number(rl_tensor *t, double *f, int64_t *i) {
   rl_tensor *d = NULL;
   rl_attrs a;
-  if (t->dtype == RL_I64) { *i = *(const int64_t *)rl_data(t); return true; }
+  if (t->dtype == RL_I64) {
+    *i = *(const int64_t *)rl_data(t);
+    return true;
+  }
   rl_attrs_default(RL_OP_CAST, &a);
   a.v[0].i = RL_F64;
   if (rl_call(RL_OP_CAST, &t, 1, &a, &d) != RL_OK) return false;
@@ -47,7 +50,8 @@ static bool compute(const rl_graph *g, int op, const rl_ref *in, int nin, const 
   for (int k = 0; k < nin && ok; k++) ok = (x[k] = real_number(g, fold_constant_of(g, in[k]))) != NULL;
   ok = ok && rl_call((rl_op)op, x, nin, a, &out) == RL_OK && read_number(out, f, i);
   if (out) rl_tensor_release(out);
-  for (int k = 0; k < nin; k++) if (x[k]) rl_tensor_release(x[k]);
+  for (int k = 0; k < nin; k++)
+    if (x[k]) rl_tensor_release(x[k]);
   return ok;
 }
 
@@ -69,7 +73,8 @@ static rl_ref fold_constant(fold *f, rl_ref r, const rl_ref *in) {
   double v = 0;
   int64_t i = 0;
   if (graph_numel(&t) == 0 || t.device != RL_CPU || t.weak) return FOLD_KEEP;
-  for (int k = 0; k < n->nin; k++) if (in[k] < 0 || fold_constant_of(f->g, in[k]) < 0) return FOLD_KEEP;
+  for (int k = 0; k < n->nin; k++)
+    if (in[k] < 0 || fold_constant_of(f->g, in[k]) < 0) return FOLD_KEEP;
   if (!compute_aside(f->g, n->op, in, n->nin, graph_node_attrs(f->old, r), &v, &i)) return FOLD_KEEP;
   return fold_broadcast(f, fold_const(f, (rl_dtype)t.dtype, RL_CPU, v, i), &t);
 }
@@ -121,10 +126,14 @@ rl_ref fold_full(fold *f, rl_ref r) {
 
 /* ---- casts ---- */
 
-static const struct { uint8_t bits; bool sign, flt; } dtype_range[RL_NDTYPE] = { /* integer bits, or mantissa bits of a float */
-  [RL_U8] = { 8, false, false }, [RL_I8] = { 7, true, false }, [RL_I16] = { 15, true, false }, [RL_I32] = { 31, true, false },
-  [RL_I64] = { 63, true, false }, [RL_F16] = { 11, true, true }, [RL_BF16] = { 8, true, true }, [RL_F32] = { 24, true, true },
-  [RL_F64] = { 53, true, true } };
+static const struct {
+  uint8_t bits;
+  bool sign, flt;
+} dtype_range[RL_NDTYPE] = { /* integer bits, or mantissa bits of a float */
+                             [RL_U8] = { 8, false, false },  [RL_I8] = { 7, true, false },   [RL_I16] = { 15, true, false },
+                             [RL_I32] = { 31, true, false }, [RL_I64] = { 63, true, false }, [RL_F16] = { 11, true, true },
+                             [RL_BF16] = { 8, true, true },  [RL_F32] = { 24, true, true },  [RL_F64] = { 53, true, true }
+};
 
 /* Whether every value of `a` is one of `b`. */
 static bool dtype_holds(rl_dtype b, rl_dtype a) {

@@ -141,7 +141,8 @@ rl_ref fold_scatter(fold *f, const rl_ref *in, const rl_attrs *a) {
 /* Neighbouring windows of one storage are one window. */
 static bool adjacent(const rl_graph *g, rl_ref a, rl_ref b) {
   const rl_geom *x = graph_node_geom(g, a), *y = graph_node_geom(g, b);
-  return g->nodes[a].storage == g->nodes[b].storage && x->ndim == 1 && graph_geom_dense(x) && graph_geom_dense(y) && x->offset + x->size[0] == y->offset;
+  return g->nodes[a].storage == g->nodes[b].storage && x->ndim == 1 && graph_geom_dense(x) && graph_geom_dense(y) &&
+         x->offset + x->size[0] == y->offset;
 }
 
 rl_ref fold_cat(fold *f, rl_ref r, rl_ref *in) {

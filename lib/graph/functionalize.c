@@ -16,26 +16,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct fz_piece { int64_t lo, hi; rl_ref ref; } fz_piece; /* ref -1: original content of an input */
+typedef struct fz_piece {
+  int64_t lo, hi;
+  rl_ref ref;
+} fz_piece; /* ref -1: original content of an input */
 typedef struct fz_var {
   int32_t storage;
-  rl_ref input;      /* an input node on the storage (old reference), -1: fresh storage */
-  bool logical;      /* coordinates are row-major positions in that input's window */
-  int64_t lo, hi;    /* storage positions covered (not logical), or 0 and the element count */
+  rl_ref input;   /* an input node on the storage (old reference), -1: fresh storage */
+  bool logical;   /* coordinates are row-major positions in that input's window */
+  int64_t lo, hi; /* storage positions covered (not logical), or 0 and the element count */
   fz_piece *p;
   int32_t np, capp;
   uint32_t version, memo_version;
   int64_t memo_lo, memo_hi;
-  rl_ref memo;       /* last concatenation, while memo_version == version */
+  rl_ref memo; /* last concatenation, while memo_version == version */
 } fz_var;
 
 typedef struct fz {
   const rl_graph *old;
   rl_graph *g;
-  rl_ref *map;       /* old node -> the same node on original content */
+  rl_ref *map;        /* old node -> the same node on original content */
   int32_t *sid, *var; /* old storage -> new; old node -> variable or -1 */
-  rl_geom *coord;    /* old node -> geometry in its variable's coordinates */
-  char *written;     /* by old storage */
+  rl_geom *coord;     /* old node -> geometry in its variable's coordinates */
+  char *written;      /* by old storage */
   fz_var *v;
   int32_t nv, capv;
 } fz;
@@ -105,10 +108,13 @@ static bool fz_input_var(fz *f, int32_t storage, rl_ref any, int64_t lo, int64_t
 
 /* Cuts a written input storage at the gaps between the windows that reach it. */
 static bool fz_input_vars(fz *f, int32_t storage) {
-  int64_t (*w)[2] = malloc(sizeof *w * (size_t)(f->old->n + 1));
+  int64_t(*w)[2] = malloc(sizeof *w * (size_t)(f->old->n + 1));
   int32_t n = 0;
   rl_ref any = f->old->inputs[graph_input_of_storage(f->old, storage)];
-  if (!w) { rl_error_status(RL_OOM, "[graph] out of memory"); return false; }
+  if (!w) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return false;
+  }
   for (rl_ref r = 0; r < f->old->n; r++) {
     const rl_geom *ge = graph_node_geom(f->old, r);
     int op = f->old->nodes[r].op;
@@ -138,7 +144,10 @@ static bool fz_place(fz *f, rl_ref r) {
     rl_ref x = rl_node_in(f->old, r, 0);
     f->var[r] = f->var[x];
     if (f->var[x] < 0) return true;
-    if (n->op == RL_G_WRITE) { f->coord[r] = f->coord[x]; return true; }
+    if (n->op == RL_G_WRITE) {
+      f->coord[r] = f->coord[x];
+      return true;
+    }
     return graph_view_geom(n->op, rl_node_type(f->old, x), &f->coord[x], graph_node_attrs(f->old, r), &t, &f->coord[r]) == RL_OK;
   }
   for (int32_t i = 0; i < f->nv; i++) {
@@ -147,7 +156,10 @@ static bool fz_place(fz *f, rl_ref r) {
     if (v->logical ? !graph_geom_same(&ge, graph_node_geom(f->old, v->input)) : ge.offset < v->lo || graph_geom_last(&ge) >= v->hi) continue;
     f->var[r] = i;
     if (v->logical) graph_dense(ge.ndim, ge.size, &f->coord[r]);
-    else { f->coord[r] = ge; f->coord[r].offset -= v->lo; }
+    else {
+      f->coord[r] = ge;
+      f->coord[r].offset -= v->lo;
+    }
     return true;
   }
   return true; /* an empty window */
@@ -211,9 +223,7 @@ static rl_ref fz_window(fz *f, rl_ref x, rl_geom w) {
   return graph_emit_window(f->g, x, &w);
 }
 
-static bool fz_whole(const rl_geom *c, const fz_piece *p) {
-  return graph_geom_dense(c) && c->offset == p->lo && graph_geom_last(c) == p->hi - 1;
-}
+static bool fz_whole(const rl_geom *c, const fz_piece *p) { return graph_geom_dense(c) && c->offset == p->lo && graph_geom_last(c) == p->hi - 1; }
 
 static bool fz_shape_is(const rl_graph *g, rl_ref r, const rl_geom *c) {
   const rl_type *t = rl_node_type(g, r);
@@ -227,7 +237,8 @@ static rl_ref fz_read(fz *f, rl_ref r) {
   rl_geom c = f->coord[r];
   int32_t first = fz_first(v, c.offset), last = fz_first(v, graph_geom_last(&c));
   bool original = v->input >= 0;
-  for (int32_t i = first; i <= last; i++) if (v->p[i].ref >= 0) original = false;
+  for (int32_t i = first; i <= last; i++)
+    if (v->p[i].ref >= 0) original = false;
   if (original) return f->map[r];
   fz_piece *p = &v->p[first];
   if (first == last && fz_whole(&c, p) && fz_shape_is(f->g, p->ref, &c)) return p->ref;
@@ -340,11 +351,15 @@ static bool fz_op(fz *f, rl_ref r) {
   if (n->op == RL_G_PROJ) return true;
   rl_ref *value = graph_ref_array(2 * n->nin, -1), *keep = value + n->nin;
   bool ok = value != NULL;
-  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) ok = (value[k] = fz_read(f, old[k])) >= 0;
-  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) keep[k] = f->map[old[k]];
-  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) f->map[old[k]] = value[k];
+  for (int k = 0; ok && k < n->nin; k++)
+    if (old[k] >= 0) ok = (value[k] = fz_read(f, old[k])) >= 0;
+  for (int k = 0; ok && k < n->nin; k++)
+    if (old[k] >= 0) keep[k] = f->map[old[k]];
+  for (int k = 0; ok && k < n->nin; k++)
+    if (old[k] >= 0) f->map[old[k]] = value[k];
   ok = ok && graph_copy_node(f->g, f->old, r, f->map, f->sid);
-  for (int k = 0; ok && k < n->nin; k++) if (old[k] >= 0) f->map[old[k]] = keep[k];
+  for (int k = 0; ok && k < n->nin; k++)
+    if (old[k] >= 0) f->map[old[k]] = keep[k];
   free(value);
   return ok;
 }
@@ -448,7 +463,8 @@ static rl_ref fz_output(fz *f, rl_ref r) {
 static bool fz_ends(fz *f) {
   rl_ref *out = graph_ref_array(f->old->noutputs, -1);
   bool ok = out != NULL;
-  for (int32_t i = 0; ok && i < f->nv; i++) if (f->v[i].input >= 0) ok = fz_update_var(f, &f->v[i]);
+  for (int32_t i = 0; ok && i < f->nv; i++)
+    if (f->v[i].input >= 0) ok = fz_update_var(f, &f->v[i]);
   for (int32_t i = 0; ok && i < f->old->noutputs; i++) ok = (out[i] = fz_output(f, f->old->outputs[i])) >= 0;
   ok = ok && graph_set_outputs(f->g, f->old, out, f->sid, f->map);
   free(out);
@@ -466,7 +482,8 @@ static bool fz_start(fz *f) {
   f->written = calloc((size_t)o->nstorages + 1, 1);
   f->coord = calloc((size_t)o->n + 1, sizeof *f->coord);
   if (!f->g || !f->map || !f->var || !f->sid || !f->written || !f->coord) return false;
-  for (rl_ref r = 0; r < o->n; r++) if (o->nodes[r].op == RL_G_WRITE) f->written[o->nodes[r].storage] = 1;
+  for (rl_ref r = 0; r < o->n; r++)
+    if (o->nodes[r].op == RL_G_WRITE) f->written[o->nodes[r].storage] = 1;
   for (int32_t s = 0; s < o->nstorages; s++)
     if (f->written[s] && graph_input_of_storage(o, s) >= 0 && !fz_input_vars(f, s)) return false;
   return true;

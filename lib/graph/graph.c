@@ -8,8 +8,14 @@
 /* An empty graph; NULL when memory is out. */
 rl_graph *rl_graph_new(void) {
   rl_graph *g = calloc(1, sizeof *g);
-  if (!g) { rl_error_status(RL_OOM, "[graph] out of memory"); return NULL; }
-  if (graph_loc(g, "") < 0) { free(g); return NULL; }
+  if (!g) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return NULL;
+  }
+  if (graph_loc(g, "") < 0) {
+    free(g);
+    return NULL;
+  }
   return g;
 }
 
@@ -25,11 +31,26 @@ void rl_graph_free(rl_graph *g) {
     if (g->storages[i]->graph == g) g->storages[i]->graph = &graph_dead;
     rl_storage_release(g->storages[i]);
   }
-  for (int32_t i = 0; i < g->nconsts; i++) if (g->consts[i]) rl_tensor_release(g->consts[i]);
+  for (int32_t i = 0; i < g->nconsts; i++)
+    if (g->consts[i]) rl_tensor_release(g->consts[i]);
   for (int32_t i = 0; i < g->nlocs; i++) free(g->locs[i]);
-  void *parts[] = { g->nodes, g->refs, g->types, g->attrs, g->geoms, g->inputs, g->numbers, g->outputs, g->updates,
-                    g->consts, g->storages, g->input_storage, g->input_storage_size, g->locs,
-                    g->storage_node, g->real, g->real_id };
+  void *parts[] = { g->nodes,
+                    g->refs,
+                    g->types,
+                    g->attrs,
+                    g->geoms,
+                    g->inputs,
+                    g->numbers,
+                    g->outputs,
+                    g->updates,
+                    g->consts,
+                    g->storages,
+                    g->input_storage,
+                    g->input_storage_size,
+                    g->locs,
+                    g->storage_node,
+                    g->real,
+                    g->real_id };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   free(g);
 }
@@ -40,7 +61,10 @@ bool graph_grow(void *array, int32_t n, int32_t *cap, size_t elem) {
   void *old, *p;
   memcpy(&old, array, sizeof old);
   p = realloc(old, (size_t)c * elem);
-  if (!p) { rl_error_status(RL_OOM, "[graph] out of memory"); return false; }
+  if (!p) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return false;
+  }
   memcpy(array, &p, sizeof p);
   *cap = c;
   return true;
@@ -64,24 +88,28 @@ bool graph_geom_same(const rl_geom *a, const rl_geom *b) {
 }
 
 int32_t graph_type(rl_graph *g, const rl_type *t) {
-  for (int32_t i = g->ntypes - 1; i >= 0; i--) if (graph_type_same(&g->types[i], t)) return i;
+  for (int32_t i = g->ntypes - 1; i >= 0; i--)
+    if (graph_type_same(&g->types[i], t)) return i;
   return GRAPH_PUSH(g->types, g->ntypes, g->captypes, *t) ? g->ntypes - 1 : -1;
 }
 
 int32_t graph_geom(rl_graph *g, const rl_geom *ge) {
-  for (int32_t i = g->ngeoms - 1; i >= 0; i--) if (geom_equal(&g->geoms[i], ge)) return i;
+  for (int32_t i = g->ngeoms - 1; i >= 0; i--)
+    if (geom_equal(&g->geoms[i], ge)) return i;
   return GRAPH_PUSH(g->geoms, g->ngeoms, g->capgeoms, *ge) ? g->ngeoms - 1 : -1;
 }
 
-int32_t graph_attrs(rl_graph *g, const rl_attrs *a) {
-  return GRAPH_PUSH(g->attrs, g->nattrs, g->capattrs, *a) ? g->nattrs - 1 : -1;
-}
+int32_t graph_attrs(rl_graph *g, const rl_attrs *a) { return GRAPH_PUSH(g->attrs, g->nattrs, g->capattrs, *a) ? g->nattrs - 1 : -1; }
 
 int32_t graph_loc(rl_graph *g, const char *text) {
-  for (int32_t i = g->nlocs - 1; i >= 0; i--) if (!strcmp(g->locs[i], text)) return i;
+  for (int32_t i = g->nlocs - 1; i >= 0; i--)
+    if (!strcmp(g->locs[i], text)) return i;
   size_t n = strlen(text) + 1;
   char *copy = malloc(n);
-  if (!copy) { rl_error_status(RL_OOM, "[graph] out of memory"); return -1; }
+  if (!copy) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return -1;
+  }
   memcpy(copy, text, n);
   return GRAPH_PUSH(g->locs, g->nlocs, g->caplocs, copy) ? g->nlocs - 1 : -1;
 }
@@ -106,7 +134,8 @@ bool graph_push_input(rl_graph *g, rl_ref r, int32_t storage, int64_t whole) {
 rl_ref graph_append(rl_graph *g, rl_node proto, const rl_ref *in, int nin, const rl_attrs *a) {
   proto.nin = nin;
   proto.in = g->nrefs;
-  for (int i = 0; i < nin; i++) if (!GRAPH_PUSH(g->refs, g->nrefs, g->caprefs, in[i])) return -1;
+  for (int i = 0; i < nin; i++)
+    if (!GRAPH_PUSH(g->refs, g->nrefs, g->caprefs, in[i])) return -1;
   proto.attrs = a ? graph_attrs(g, a) : -1;
   if ((a && proto.attrs < 0) || proto.type < 0 || proto.geom < 0 || proto.storage < 0) return -1;
   if (!GRAPH_PUSH(g->nodes, g->n, g->cap, proto)) return -1;
@@ -118,8 +147,9 @@ rl_ref graph_append(rl_graph *g, rl_node proto, const rl_ref *in, int nin, const
 rl_ref rl_graph_node(rl_graph *g, int op, const rl_type *t, const rl_ref *in, int nin, const rl_attrs *a) {
   rl_geom ge;
   graph_dense(t->ndim, t->size, &ge);
-  rl_node n = { .op = (uint16_t)op, .nout = 1, .type = graph_type(g, t), .geom = graph_geom(g, &ge), .storage = graph_new_storage(g),
-                .line = g->curloc };
+  rl_node n = {
+    .op = (uint16_t)op, .nout = 1, .type = graph_type(g, t), .geom = graph_geom(g, &ge), .storage = graph_new_storage(g), .line = g->curloc
+  };
   return graph_append(g, n, in, nin, a);
 }
 
@@ -142,7 +172,8 @@ void graph_dense(int ndim, const int64_t *size, rl_geom *out) {
 
 bool graph_geom_dense(const rl_geom *ge) {
   int64_t s = 1;
-  for (int d = 0; d < ge->ndim; d++) if (ge->size[d] == 0) return true;
+  for (int d = 0; d < ge->ndim; d++)
+    if (ge->size[d] == 0) return true;
   for (int d = ge->ndim - 1; d >= 0; d--) {
     if (ge->size[d] != 1 && ge->stride[d] != s) return false;
     s *= ge->size[d];
@@ -215,7 +246,8 @@ rl_status graph_view_geom(int op, const rl_type *t, const rl_geom *x, const rl_a
 }
 
 int graph_input_of_storage(const rl_graph *g, int32_t storage) {
-  for (int32_t i = 0; i < g->ninputs; i++) if (g->input_storage[i] == storage) return i;
+  for (int32_t i = 0; i < g->ninputs; i++)
+    if (g->input_storage[i] == storage) return i;
   return -1;
 }
 
@@ -244,9 +276,7 @@ const char *rl_node_name(int op) {
 }
 
 /* Whether a backend must know this kind. */
-bool rl_node_is_prim(int op) {
-  return op >= RL_NOP ? op < RL_G_NOPS && op != RL_G_WRITE : (rl_ops[op].flags & RL_OPF_PRIM) != 0;
-}
+bool rl_node_is_prim(int op) { return op >= RL_NOP ? op < RL_G_NOPS && op != RL_G_WRITE : (rl_ops[op].flags & RL_OPF_PRIM) != 0; }
 
 int64_t graph_draws(int op, const rl_meta *m) {
   int64_t n = 1;

@@ -15,22 +15,20 @@ int32_t graph_attrs(rl_graph *g, const rl_attrs *a);
 int32_t graph_loc(rl_graph *g, const char *text);
 /* Appends a node: proto gives op, nout, type, storage, geom, aux, rng, line; in and attrs are filled in here. */
 rl_ref graph_append(rl_graph *g, rl_node proto, const rl_ref *in, int nin, const rl_attrs *a);
-int32_t graph_new_storage(rl_graph *g);       /* next free storage id */
+int32_t graph_new_storage(rl_graph *g); /* next free storage id */
 bool graph_push_input(rl_graph *g, rl_ref r, int32_t storage, int64_t whole);
 
 /* Geometry of a dense value. */
 void graph_dense(int ndim, const int64_t *size, rl_geom *out);
-bool graph_geom_dense(const rl_geom *ge);     /* contiguous, whatever the offset */
+bool graph_geom_dense(const rl_geom *ge);                 /* contiguous, whatever the offset */
 bool graph_geom_same(const rl_geom *a, const rl_geom *b); /* same elements in the same order; strides of size-1 dims are free */
 bool graph_type_same(const rl_type *a, const rl_type *b);
 int64_t graph_numel(const rl_type *t);
-int64_t graph_geom_last(const rl_geom *ge);   /* last element touched, offset - 1 when empty */
+int64_t graph_geom_last(const rl_geom *ge); /* last element touched, offset - 1 when empty */
 void graph_type_of(const rl_tensor *t, rl_type *out);
 void graph_geom_of(const rl_tensor *t, rl_geom *out);
 static inline const rl_geom *graph_node_geom(const rl_graph *g, rl_ref r) { return &g->geoms[g->nodes[r].geom]; }
-static inline const rl_attrs *graph_node_attrs(const rl_graph *g, rl_ref r) {
-  return g->nodes[r].attrs < 0 ? NULL : &g->attrs[g->nodes[r].attrs];
-}
+static inline const rl_attrs *graph_node_attrs(const rl_graph *g, rl_ref r) { return g->nodes[r].attrs < 0 ? NULL : &g->attrs[g->nodes[r].attrs]; }
 
 /* A tensor struct that stands for a node in shape rules: fake, no data, lives where the caller keeps it. */
 void graph_ghost(const rl_graph *g, rl_ref r, rl_tensor *out);
@@ -53,11 +51,11 @@ rl_tensor *graph_fake(rl_graph *g, rl_ref r);
 
 /* Node-level rebuilding (build.c): all return -1 with a message set when they fail. */
 rl_ref graph_emit(rl_graph *g, int op, const rl_type *t, const rl_ref *in, int nin, const rl_attrs *a); /* fresh dense storage */
-rl_ref graph_emit_view(rl_graph *g, int op, rl_ref x, const rl_attrs *a);        /* geometry from the row's rule */
-rl_ref graph_emit_window(rl_graph *g, rl_ref x, const rl_geom *ge);              /* as_strided, absolute; x itself when nothing changes */
-rl_ref graph_emit_copy(rl_graph *g, rl_ref x);                                   /* dense copy in fresh storage */
-rl_ref graph_emit_dense(rl_graph *g, rl_ref x);                                  /* x, or a dense copy */
-rl_ref graph_emit_scatter(rl_graph *g, rl_ref base, rl_ref v, const rl_geom *w); /* w relative to the dense base */
+rl_ref graph_emit_view(rl_graph *g, int op, rl_ref x, const rl_attrs *a);                               /* geometry from the row's rule */
+rl_ref graph_emit_window(rl_graph *g, rl_ref x, const rl_geom *ge);                    /* as_strided, absolute; x itself when nothing changes */
+rl_ref graph_emit_copy(rl_graph *g, rl_ref x);                                         /* dense copy in fresh storage */
+rl_ref graph_emit_dense(rl_graph *g, rl_ref x);                                        /* x, or a dense copy */
+rl_ref graph_emit_scatter(rl_graph *g, rl_ref base, rl_ref v, const rl_geom *w);       /* w relative to the dense base */
 rl_ref graph_emit_const(rl_graph *g, rl_dtype dt, rl_device dev, double f, int64_t i); /* typed constant of rank 0 */
 rl_ref graph_emit_cast(rl_graph *g, rl_ref x, rl_dtype dt);
 rl_ref graph_emit_expand(rl_graph *g, rl_ref x, int ndim, const int64_t *size);

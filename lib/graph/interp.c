@@ -9,9 +9,9 @@ typedef struct interp {
   const rl_graph *g;
   rl_tensor *const *in;
   const double *numbers;
-  rl_tensor **v;     /* by node */
-  rl_ref *last;      /* last reader of a node; g->n when it is needed at the end */
-  uint64_t counter;  /* generator's counter at the start */
+  rl_tensor **v;    /* by node */
+  rl_ref *last;     /* last reader of a node; g->n when it is needed at the end */
+  uint64_t counter; /* generator's counter at the start */
 } interp;
 
 static rl_status interp_fail(const interp *p, rl_ref r) {
@@ -110,7 +110,8 @@ static void interp_lives(interp *p) {
   const rl_graph *g = p->g;
   for (rl_ref r = 0; r < g->n; r++) {
     const rl_node *n = &g->nodes[r];
-    for (int k = 0; k < n->nin; k++) if (g->refs[n->in + k] >= 0) p->last[g->refs[n->in + k]] = r;
+    for (int k = 0; k < n->nin; k++)
+      if (g->refs[n->in + k] >= 0) p->last[g->refs[n->in + k]] = r;
   }
   for (int32_t i = 0; i < g->noutputs; i++) p->last[g->outputs[i]] = g->n;
   for (int32_t i = 0; i < g->nupdates; i++) p->last[g->updates[i].input] = p->last[g->updates[i].value] = g->n;
@@ -152,7 +153,8 @@ static rl_status interp_updates(interp *p) {
   if (!value) return rl_error_status(RL_OOM, "[graphRun] out of memory");
   rl_status s = interp_update_values(p, value);
   for (int32_t i = 0; s == RL_OK && i < g->nupdates; i++) s = rl_copy(p->v[g->updates[i].input], value[i]);
-  for (int32_t i = 0; i < g->nupdates; i++) if (value[i]) rl_tensor_release(value[i]);
+  for (int32_t i = 0; i < g->nupdates; i++)
+    if (value[i]) rl_tensor_release(value[i]);
   free(value);
   return s;
 }

@@ -6,23 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct parse_state { const char *text, *p; rl_graph *g; int32_t seen; bool failed; } parse_state;
+typedef struct parse_state {
+  const char *text, *p;
+  rl_graph *g;
+  int32_t seen;
+  bool failed;
+} parse_state;
 
 /* Records the first error with its line and column; every later step is then a no-op. */
 static void fail(parse_state *s, const char *what) {
   if (s->failed) return;
   s->failed = true;
   int line = 1, col = 1;
-  for (const char *q = s->text; q < s->p; q++) if (*q == '\n') { line++; col = 1; } else col++;
+  for (const char *q = s->text; q < s->p; q++)
+    if (*q == '\n') {
+      line++;
+      col = 1;
+    } else col++;
   char got[24];
   int n = 0;
-  while (n < 20 && s->p[n] && s->p[n] != '\n') { got[n] = s->p[n]; n++; }
+  while (n < 20 && s->p[n] && s->p[n] != '\n') {
+    got[n] = s->p[n];
+    n++;
+  }
   got[n] = 0;
   rl_error("[graphParse] line %d, column %d: %s; got '%s'", line, col, what, got);
 }
 
-static void blanks(parse_state *s) { while (*s->p == ' ' || *s->p == '\t' || *s->p == '\r') s->p++; }
-static void lines(parse_state *s) { while (isspace((unsigned char)*s->p)) s->p++; }
+static void blanks(parse_state *s) {
+  while (*s->p == ' ' || *s->p == '\t' || *s->p == '\r') s->p++;
+}
+static void lines(parse_state *s) {
+  while (isspace((unsigned char)*s->p)) s->p++;
+}
 
 /* Takes `lit` if it comes next. */
 static bool accept(parse_state *s, const char *lit) {
@@ -79,7 +95,10 @@ static int int_list(parse_state *s, const char *open, const char *close, int64_t
   expect(s, open);
   if (accept(s, close)) return 0;
   do {
-    if (n == RL_MAXDIM) { fail(s, "list too long"); return 0; }
+    if (n == RL_MAXDIM) {
+      fail(s, "list too long");
+      return 0;
+    }
     v[n++] = integer(s);
   } while (accept(s, ","));
   expect(s, close);
@@ -87,7 +106,8 @@ static int int_list(parse_state *s, const char *open, const char *close, int64_t
 }
 
 static int dtype_of(const char *name) {
-  for (int i = 0; i < RL_NDTYPE; i++) if (!strcmp(rl_dtypes[i].name, name)) return i;
+  for (int i = 0; i < RL_NDTYPE; i++)
+    if (!strcmp(rl_dtypes[i].name, name)) return i;
   return -1;
 }
 
@@ -96,12 +116,17 @@ static int dtype_word(parse_state *s) {
   const char *at = s->p;
   word(s, w, sizeof w);
   int dt = dtype_of(w);
-  if (dt < 0) { s->p = at; fail(s, "unknown dtype"); return 0; }
+  if (dt < 0) {
+    s->p = at;
+    fail(s, "unknown dtype");
+    return 0;
+  }
   return dt;
 }
 
 static int op_of(const char *name) {
-  for (int op = RL_NOP; op < RL_G_NOPS; op++) if (!strcmp(rl_node_name(op), name)) return op;
+  for (int op = RL_NOP; op < RL_G_NOPS; op++)
+    if (!strcmp(rl_node_name(op), name)) return op;
   int op = rl_op_find(name);
   return op == RL_NOP ? -1 : op;
 }
@@ -111,7 +136,10 @@ static void attr_value(parse_state *s, const rl_attr_info *i, rl_attrs *a) {
   switch (i->kind) {
   case 'l': a->nlist[i->slot] = int_list(s, "[", "]", a->list[i->slot]); break;
   case 'f': a->v[i->slot].f = number(s); break;
-  case 'b': word(s, w, sizeof w); a->v[i->slot].i = !strcmp(w, "true"); break;
+  case 'b':
+    word(s, w, sizeof w);
+    a->v[i->slot].i = !strcmp(w, "true");
+    break;
   case 'd': a->v[i->slot].i = dtype_word(s); break;
   default: a->v[i->slot].i = integer(s);
   }
@@ -131,7 +159,10 @@ static bool attr_list(parse_state *s, int op, rl_attrs *a) {
     int k = 0;
     word(s, w, sizeof w);
     while (k < n && strcmp(ai[k].name, w)) k++;
-    if (k == n) { fail(s, "no such attribute"); return false; }
+    if (k == n) {
+      fail(s, "no such attribute");
+      return false;
+    }
     expect(s, "=");
     attr_value(s, &ai[k], a);
   } while (accept(s, ","));
@@ -157,9 +188,13 @@ static void storage(parse_state *s, const rl_type *t, int32_t *id, rl_geom *ge) 
     blanks(s);
     if (*s->p == '(' && int_list(s, "(", ")", ge->stride) != t->ndim) fail(s, "as many strides as sizes are needed");
   }
-  if (*id < 0 || *id > 1 << 28) { *id = 0; fail(s, "bad storage id"); }
+  if (*id < 0 || *id > 1 << 28) {
+    *id = 0;
+    fail(s, "bad storage id");
+  }
   s->seen = RL_MAX(s->seen, *id);
-  while (!s->failed && s->g->nstorages <= s->seen) if (graph_new_storage(s->g) < 0) s->failed = true;
+  while (!s->failed && s->g->nstorages <= s->seen)
+    if (graph_new_storage(s->g) < 0) s->failed = true;
 }
 
 static void element(parse_state *s, rl_dtype dt, char *p) {
@@ -193,7 +228,10 @@ static rl_tensor *data(parse_state *s, const rl_type *t, const rl_geom *ge) {
   rl_tensor *x = st ? rl_tensor_with(st, ge) : NULL;
   rl_self.graph = rec;
   if (st) rl_storage_release(st);
-  if (!x) { s->failed = true; return NULL; }
+  if (!x) {
+    s->failed = true;
+    return NULL;
+  }
   expect(s, "{");
   for (int64_t i = 0, n = graph_numel(t); i < n && !s->failed; i++) {
     if (i) expect(s, ",");
@@ -210,7 +248,10 @@ static int inputs(parse_state *s, rl_ref **out) {
   if (accept(s, ")")) return 0;
   do {
     rl_ref r = accept(s, "nil") ? -1 : reference(s);
-    if (s->failed || !GRAPH_PUSH(*out, n, cap, r)) { s->failed = true; return n; }
+    if (s->failed || !GRAPH_PUSH(*out, n, cap, r)) {
+      s->failed = true;
+      return n;
+    }
   } while (accept(s, ","));
   expect(s, ")");
   return n;
@@ -220,13 +261,22 @@ static void leaf_push(parse_state *s, rl_ref r, const rl_node *n, int64_t whole,
   rl_graph *g = s->g;
   bool ok = true;
   if (n->op == RL_G_INPUT) {
-    if (n->aux != g->ninputs) { fail(s, "inputs must count up from 0"); return; }
+    if (n->aux != g->ninputs) {
+      fail(s, "inputs must count up from 0");
+      return;
+    }
     ok = graph_push_input(g, r, n->storage, whole);
   } else if (n->op == RL_G_NUMBER) {
-    if (n->aux != g->nnumbers) { fail(s, "numbers must count up from 0"); return; }
+    if (n->aux != g->nnumbers) {
+      fail(s, "numbers must count up from 0");
+      return;
+    }
     ok = GRAPH_PUSH(g->numbers, g->nnumbers, g->capnumbers, r);
   } else if (n->op == RL_G_TENSOR) {
-    if (n->aux != g->nconsts) { fail(s, "constant tensors must count up from 0"); return; }
+    if (n->aux != g->nconsts) {
+      fail(s, "constant tensors must count up from 0");
+      return;
+    }
     ok = GRAPH_PUSH(g->consts, g->nconsts, g->capconsts, value);
   }
   if (!ok) {
@@ -240,7 +290,10 @@ static void location(parse_state *s, rl_node *n) {
   blanks(s);
   char w[256];
   size_t k = 0;
-  while (*s->p && *s->p != '\n') { if (k + 1 < sizeof w) w[k++] = *s->p; s->p++; }
+  while (*s->p && *s->p != '\n') {
+    if (k + 1 < sizeof w) w[k++] = *s->p;
+    s->p++;
+  }
   w[k] = 0;
   n->line = RL_MAX(graph_loc(s->g, w), 0);
 }
@@ -255,11 +308,17 @@ static void node(parse_state *s) {
   rl_geom ge;
   int64_t whole = 0;
   rl_tensor *value = NULL;
-  if (integer(s) != s->g->n) { fail(s, "nodes must count up from %0"); return; }
+  if (integer(s) != s->g->n) {
+    fail(s, "nodes must count up from %0");
+    return;
+  }
   expect(s, "=");
   word(s, w, sizeof w);
   int op = op_of(w);
-  if (op < 0) { fail(s, "unknown op before this"); return; }
+  if (op < 0) {
+    fail(s, "unknown op before this");
+    return;
+  }
   n.op = (uint16_t)op;
   if (op < RL_NOP) n.nout = rl_ops[op].nout;
   memset(&a, 0, sizeof a);
@@ -271,11 +330,18 @@ static void node(parse_state *s) {
   bool has = op == RL_G_CONST ? true : attr_list(s, op, &a);
   if (!s->failed) type(s, &t);
   if (!s->failed) storage(s, &t, &n.storage, &ge);
-  if (s->failed) { free(in); return; }
-  if (op == RL_G_CONST) {
-    if (t.dtype == RL_I64) a.v[0].i = strtoll(lit, NULL, 10); else a.v[0].f = strtod(lit, NULL);
+  if (s->failed) {
+    free(in);
+    return;
   }
-  if (op == RL_G_INPUT) { expect(s, "of"); whole = integer(s); }
+  if (op == RL_G_CONST) {
+    if (t.dtype == RL_I64) a.v[0].i = strtoll(lit, NULL, 10);
+    else a.v[0].f = strtod(lit, NULL);
+  }
+  if (op == RL_G_INPUT) {
+    expect(s, "of");
+    whole = integer(s);
+  }
   if (accept(s, "rng=")) n.rng = integer(s);
   if (op == RL_G_TENSOR) value = data(s, &t, &ge);
   location(s, &n);
@@ -283,7 +349,10 @@ static void node(parse_state *s) {
   n.geom = graph_geom(s->g, &ge);
   rl_ref r = s->failed ? -1 : graph_append(s->g, n, in, nin, has || (op < RL_NOP && rl_ops[op].nattrs) ? &a : NULL);
   free(in);
-  if (r < 0) { s->failed = true; return; }
+  if (r < 0) {
+    s->failed = true;
+    return;
+  }
   leaf_push(s, r, &n, whole, value);
 }
 
@@ -320,7 +389,13 @@ rl_graph *rl_graph_parse(const char *text) {
   if (!s.g) return NULL;
   header(&s);
   for (lines(&s); !s.failed && !accept(&s, "}"); lines(&s)) statement(&s);
-  if (!s.failed) { lines(&s); if (*s.p) fail(&s, "text after the closing '}'"); }
-  if (s.failed) { rl_graph_free(s.g); return NULL; }
+  if (!s.failed) {
+    lines(&s);
+    if (*s.p) fail(&s, "text after the closing '}'");
+  }
+  if (s.failed) {
+    rl_graph_free(s.g);
+    return NULL;
+  }
   return s.g;
 }

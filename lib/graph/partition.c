@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct cut_edge { int32_t to, next; int64_t cap; } cut_edge;
+typedef struct cut_edge {
+  int32_t to, next;
+  int64_t cap;
+} cut_edge;
 typedef struct cut {
   const rl_graph *g;
   int nout, ncot;
-  char *tangent;     /* depends on a cotangent */
-  char *back;        /* needed by backward's outputs */
+  char *tangent; /* depends on a cotangent */
+  char *back;    /* needed by backward's outputs */
   char *saved;
   int32_t *head, *level, *iter, *queue;
   cut_edge *e;
@@ -59,13 +62,20 @@ static int64_t cut_path(cut *c) {
     if (v == CUT_SINK) {
       int64_t flow = CUT_INF;
       for (int32_t i = 0; i < depth; i++) flow = RL_MIN(flow, c->e[c->queue[i]].cap);
-      for (int32_t i = 0; i < depth; i++) { c->e[c->queue[i]].cap -= flow; c->e[c->queue[i] ^ 1].cap += flow; }
+      for (int32_t i = 0; i < depth; i++) {
+        c->e[c->queue[i]].cap -= flow;
+        c->e[c->queue[i] ^ 1].cap += flow;
+      }
       return flow;
     }
     int32_t i = c->iter[v];
     while (i >= 0 && (c->e[i].cap <= 0 || c->level[c->e[i].to] != c->level[v] + 1)) i = c->e[i].next;
     c->iter[v] = i;
-    if (i >= 0) { c->queue[depth++] = i; v = c->e[i].to; continue; }
+    if (i >= 0) {
+      c->queue[depth++] = i;
+      v = c->e[i].to;
+      continue;
+    }
     if (v == CUT_SOURCE) return 0;
     c->level[v] = -1;
     v = c->e[c->queue[--depth] ^ 1].to;
@@ -75,7 +85,7 @@ static int64_t cut_path(cut *c) {
 static void cut_flow(cut *c) {
   while (cut_levels(c)) {
     memcpy(c->iter, c->head, sizeof *c->iter * (size_t)c->nv);
-    while (cut_path(c) > 0) { }
+    while (cut_path(c) > 0) {}
   }
 }
 
@@ -90,7 +100,8 @@ static bool cut_banned(const rl_graph *g, rl_ref r) {
   if (n->op >= RL_NOP) return false;
   if (rl_ops[n->op].flags & RL_OPF_RANDOM) return true;
   switch (rl_ops[n->op].kind) {
-  case RL_K_EW: case RL_K_VIEW: return false;
+  case RL_K_EW:
+  case RL_K_VIEW: return false;
   case RL_K_RED: return graph_numel(rl_node_type(g, rl_node_in(g, r, 0))) >= 4 * graph_numel(rl_node_type(g, r));
   default: return n->op != RL_OP_CAT && n->op != RL_OP_RESHAPE && n->op != RL_OP_FULL && n->op != RL_OP_IOTA;
   }
@@ -132,9 +143,11 @@ static void cut_marks(cut *c) {
       if (i >= 0 && c->tangent[i]) c->tangent[r] = 1;
     }
   for (int32_t i = c->nout; i < g->noutputs; i++) c->back[g->outputs[i]] = 1;
-  for (int32_t i = 0; i < g->nupdates; i++) if (c->tangent[g->updates[i].value]) c->back[g->updates[i].value] = 1;
+  for (int32_t i = 0; i < g->nupdates; i++)
+    if (c->tangent[g->updates[i].value]) c->back[g->updates[i].value] = 1;
   for (rl_ref r = g->n - 1; r >= 0; r--)
-    for (int k = 0; c->back[r] && k < g->nodes[r].nin; k++) if (rl_node_in(g, r, k) >= 0) c->back[rl_node_in(g, r, k)] = 1;
+    for (int k = 0; c->back[r] && k < g->nodes[r].nin; k++)
+      if (rl_node_in(g, r, k) >= 0) c->back[rl_node_in(g, r, k)] = 1;
 }
 
 static bool cut_network(cut *c) {
@@ -158,7 +171,11 @@ static void cut_choose(cut *c) {
 
 /* ---- the two graphs ---- */
 
-typedef struct half { rl_graph *g; rl_ref *map; int32_t *sid; } half;
+typedef struct half {
+  rl_graph *g;
+  rl_ref *map;
+  int32_t *sid;
+} half;
 
 static bool half_start(half *h, const rl_graph *old) {
   h->g = rl_graph_new();
@@ -180,16 +197,17 @@ static rl_graph *half_finish(half *h, const rl_graph *old, bool ok) {
   return out;
 }
 
-static bool half_output(half *h, rl_ref value) {
-  return value >= 0 && GRAPH_PUSH(h->g->outputs, h->g->noutputs, h->g->capoutputs, value);
-}
+static bool half_output(half *h, rl_ref value) { return value >= 0 && GRAPH_PUSH(h->g->outputs, h->g->noutputs, h->g->capoutputs, value); }
 
 static bool half_updates(half *h, const cut *c, bool back) {
   for (int32_t i = 0; i < c->g->nupdates; i++) {
     rl_update u = c->g->updates[i];
     if ((bool)c->tangent[u.value] != back) continue;
     rl_update v = { h->map[u.input], h->map[u.value] };
-    if (v.input < 0 || v.value < 0) { rl_error("[partition] an update in the backward part changes a tensor that is not saved"); return false; }
+    if (v.input < 0 || v.value < 0) {
+      rl_error("[partition] an update in the backward part changes a tensor that is not saved");
+      return false;
+    }
     if (!GRAPH_PUSH(h->g->updates, h->g->nupdates, h->g->capupdates, v)) return false;
   }
   return true;
@@ -202,7 +220,8 @@ static rl_graph *cut_forward(const cut *c) {
   half h;
   const rl_graph *g = c->g;
   bool ok = half_start(&h, g);
-  for (rl_ref r = 0; ok && r < g->n; r++) if (!c->tangent[r]) ok = graph_copy_node(h.g, g, r, h.map, h.sid);
+  for (rl_ref r = 0; ok && r < g->n; r++)
+    if (!c->tangent[r]) ok = graph_copy_node(h.g, g, r, h.map, h.sid);
   for (int i = 0; ok && i < c->nout; i++) ok = half_output(&h, h.map[g->outputs[i]]);
   for (rl_ref r = 0; ok && r < g->n; r++) {
     if (!c->saved[r]) continue;
@@ -238,12 +257,17 @@ static bool cut_saved_input(const cut *c, half *h, rl_ref r) {
 static char *cut_again(const cut *c) {
   const rl_graph *g = c->g;
   char *need = calloc((size_t)g->n + 1, 1);
-  if (!need) { rl_error_status(RL_OOM, "[partition] out of memory"); return NULL; }
+  if (!need) {
+    rl_error_status(RL_OOM, "[partition] out of memory");
+    return NULL;
+  }
   for (int32_t i = c->nout; i < g->noutputs; i++) need[g->outputs[i]] = 1;
-  for (int32_t i = 0; i < g->nupdates; i++) if (c->tangent[g->updates[i].value]) need[g->updates[i].value] = 1;
+  for (int32_t i = 0; i < g->nupdates; i++)
+    if (c->tangent[g->updates[i].value]) need[g->updates[i].value] = 1;
   for (rl_ref r = g->n - 1; r >= 0; r--) {
     if (!need[r] || c->saved[r]) continue;
-    for (int k = 0; k < g->nodes[r].nin; k++) if (rl_node_in(g, r, k) >= 0) need[rl_node_in(g, r, k)] = 1;
+    for (int k = 0; k < g->nodes[r].nin; k++)
+      if (rl_node_in(g, r, k) >= 0) need[rl_node_in(g, r, k)] = 1;
   }
   return need;
 }
@@ -253,7 +277,8 @@ static rl_graph *cut_backward(const cut *c) {
   const rl_graph *g = c->g;
   char *need = cut_again(c);
   bool ok = half_start(&h, g) && need;
-  for (rl_ref r = 0; ok && r < g->n; r++) if (c->saved[r]) ok = cut_saved_input(c, &h, r);
+  for (rl_ref r = 0; ok && r < g->n; r++)
+    if (c->saved[r]) ok = cut_saved_input(c, &h, r);
   for (int i = c->ncot; ok && i > 0; i--) ok = graph_copy_node(h.g, g, g->inputs[g->ninputs - i], h.map, h.sid);
   for (rl_ref r = 0; ok && r < g->n; r++) {
     bool number = g->nodes[r].op == RL_G_NUMBER;
@@ -286,10 +311,19 @@ rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, rl_graph 
     return rl_error("[partition] got %d outputs and %d cotangents, need at most %d and %d", nout, ncot, joint->noutputs, joint->ninputs);
   *fwd = *bwd = NULL;
   bool ok = cut_start(&c);
-  if (ok) { cut_marks(&c); ok = cut_network(&c); }
-  if (ok) { cut_flow(&c); cut_choose(&c); }
+  if (ok) {
+    cut_marks(&c);
+    ok = cut_network(&c);
+  }
+  if (ok) {
+    cut_flow(&c);
+    cut_choose(&c);
+  }
   ok = ok && (*fwd = cut_forward(&c)) && (*bwd = cut_backward(&c));
-  if (!ok) { rl_graph_free(*fwd); *fwd = NULL; }
+  if (!ok) {
+    rl_graph_free(*fwd);
+    *fwd = NULL;
+  }
   void *parts[] = { c.tangent, c.back, c.saved, c.head, c.level, c.iter, c.queue, c.e };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   return ok ? RL_OK : RL_ERR;

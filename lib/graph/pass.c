@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct { const char *name; rl_graph *(*run)(const rl_graph *); } pass_list[] = {
+static const struct {
+  const char *name;
+  rl_graph *(*run)(const rl_graph *);
+} pass_list[] = {
   { "functionalize", rl_pass_functionalize },
   { "decompose", rl_pass_decompose },
   { "fold", rl_pass_fold },
@@ -34,7 +37,10 @@ rl_graph *rl_pass_run(const rl_graph *g) {
     rl_graph *next = pass_list[i].run(at);
     if (at != g) rl_graph_free((rl_graph *)at);
     if (!next) return NULL;
-    if (pass_check(pass_list[i].name, next) != RL_OK) { rl_graph_free(next); return NULL; }
+    if (pass_check(pass_list[i].name, next) != RL_OK) {
+      rl_graph_free(next);
+      return NULL;
+    }
     at = next;
   }
   return (rl_graph *)at;

@@ -36,7 +36,10 @@ static rl_storage *record_storage(rl_graph *g, rl_dtype dt, rl_device dev, int64
 
 /* A fake storage with the next id; NULL when memory is out. */
 rl_storage *rl_graph_storage_new(rl_graph *g, rl_dtype dt, rl_device dev, int64_t size) {
-  if (size < 0) { rl_error("[storage] size below 0; got %lld", (long long)size); return NULL; }
+  if (size < 0) {
+    rl_error("[storage] size below 0; got %lld", (long long)size);
+    return NULL;
+  }
   int32_t id = graph_new_storage(g);
   return id < 0 ? NULL : record_storage(g, dt, dev, size, id);
 }
@@ -97,7 +100,10 @@ rl_status rl_graph_storage_resize(rl_storage *s, int64_t size) {
   rl_graph *g = s->graph;
   if (size < 0) return rl_error("[storage] size below 0; got %lld", (long long)size);
   if (g != rl_self.graph) return rl_error("[storage] a fake storage is resized outside its recording");
-  if (size <= s->size || g->storage_node[s->id] < 0) { s->size = size; return RL_OK; }
+  if (size <= s->size || g->storage_node[s->id] < 0) {
+    s->size = size;
+    return RL_OK;
+  }
   if (s->size > 0 && graph_input_of_storage(g, s->id) >= 0)
     return rl_error_status(RL_NODATA, "[resize] the storage of an input grows; got %lld elements, need %lld", (long long)s->size, (long long)size);
   return record_grow(g, s, size);
@@ -108,7 +114,8 @@ static rl_ref record_const(rl_graph *g, const rl_tensor *t) {
   rl_type ty;
   rl_geom ge;
   memset(&a, 0, sizeof a);
-  if (t->dtype == RL_I64) a.v[0].i = *(const int64_t *)rl_data(t); else a.v[0].f = *(const double *)rl_data(t);
+  if (t->dtype == RL_I64) a.v[0].i = *(const int64_t *)rl_data(t);
+  else a.v[0].f = *(const double *)rl_data(t);
   graph_type_of(t, &ty);
   for (rl_ref r = g->n - 1; r >= 0 && r > g->n - 64; r--) /* neighbours often use the same number */
     if (g->nodes[r].op == RL_G_CONST && graph_type_same(rl_node_type(g, r), &ty) && graph_node_attrs(g, r)->v[0].i == a.v[0].i) return r;
@@ -120,7 +127,8 @@ static rl_ref record_const(rl_graph *g, const rl_tensor *t) {
 /* Fake storage id of a real storage that came in as input or constant. */
 static int32_t record_real_id(rl_graph *g, const rl_storage *real) {
   int32_t cap = g->capreal;
-  for (int32_t i = 0; real && i < g->nreal; i++) if (g->real[i] == real) return g->real_id[i];
+  for (int32_t i = 0; real && i < g->nreal; i++)
+    if (g->real[i] == real) return g->real_id[i];
   int32_t id = graph_new_storage(g);
   if (id < 0 || !graph_grow(&g->real_id, g->nreal, &cap, sizeof *g->real_id)) return -1;
   if (!GRAPH_PUSH(g->real, g->nreal, g->capreal, real)) return -1;
@@ -142,7 +150,9 @@ static rl_ref record_leaf(rl_graph *g, int op, const rl_tensor *real, rl_storage
   graph_type_of(real, &t);
   graph_geom_of(real, &ge);
   t.weak = 0;
-  rl_node n = { .op = (uint16_t)op, .nout = 1, .type = graph_type(g, &t), .geom = graph_geom(g, &ge), .storage = s->id, .aux = aux, .line = g->curloc };
+  rl_node n = {
+    .op = (uint16_t)op, .nout = 1, .type = graph_type(g, &t), .geom = graph_geom(g, &ge), .storage = s->id, .aux = aux, .line = g->curloc
+  };
   return graph_append(g, n, NULL, 0, NULL);
 }
 
@@ -173,7 +183,10 @@ rl_tensor *graph_fake(rl_graph *g, rl_ref r) {
 
 /* The fake that stands for an input tensor; inputs that share a storage have fakes that do. */
 rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real) {
-  if (rl_is_fake(real)) { rl_error("[graphInput] the tensor is a fake"); return NULL; }
+  if (rl_is_fake(real)) {
+    rl_error("[graphInput] the tensor is a fake");
+    return NULL;
+  }
   rl_storage *s = record_storage_of(g, real);
   if (!s) return NULL;
   rl_ref r = record_leaf(g, RL_G_INPUT, real, s, g->ninputs);
@@ -195,7 +208,10 @@ static rl_ref record_tensor(rl_graph *g, rl_tensor *real) {
 
 /* The fake that stands for a real tensor that the graph keeps. */
 rl_tensor *rl_graph_constant(rl_graph *g, rl_tensor *real) {
-  if (rl_is_fake(real)) { rl_error("[graphConstant] the tensor is a fake"); return NULL; }
+  if (rl_is_fake(real)) {
+    rl_error("[graphConstant] the tensor is a fake");
+    return NULL;
+  }
   rl_ref r = record_tensor(g, real);
   return r < 0 ? NULL : graph_fake(g, r);
 }
@@ -252,10 +268,16 @@ rl_ref rl_graph_ref(rl_graph *g, rl_tensor *t) {
 /* References of all inputs (-1: absent); more than `stack` has room for are allocated. */
 static rl_ref *record_refs(rl_graph *g, rl_tensor *const *in, int nin, rl_ref *stack, int room) {
   rl_ref *refs = nin <= room ? stack : malloc(sizeof *refs * (size_t)nin);
-  if (!refs) { rl_error_status(RL_OOM, "[graph] out of memory"); return NULL; }
+  if (!refs) {
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return NULL;
+  }
   for (int i = 0; i < nin; i++) {
     refs[i] = in[i] ? rl_graph_ref(g, in[i]) : -1;
-    if (in[i] && refs[i] < 0) { if (refs != stack) free(refs); return NULL; }
+    if (in[i] && refs[i] < 0) {
+      if (refs != stack) free(refs);
+      return NULL;
+    }
   }
   return refs;
 }
@@ -278,14 +300,18 @@ static void record_meta_type(const rl_meta *m, bool weak, rl_type *t) {
 /* Elementwise arithmetic on numbers alone gives a number. */
 static bool record_weak(rl_op op, rl_tensor *const *in, int nin) {
   if (rl_ops[op].kind != RL_K_EW || !nin || rl_ops[op].out_dtype) return false;
-  for (int i = 0; i < nin; i++) if (!in[i] || !(in[i]->flags & RL_T_WEAK) || in[i]->ndim) return false;
+  for (int i = 0; i < nin; i++)
+    if (!in[i] || !(in[i]->flags & RL_T_WEAK) || in[i]->ndim) return false;
   return true;
 }
 
 static rl_status record_result(rl_graph *g, rl_ref r, rl_tensor **out) {
   rl_tensor *t = graph_fake(g, r);
   if (!t) return RL_ERR;
-  if (!*out) { *out = t; return RL_OK; }
+  if (!*out) {
+    *out = t;
+    return RL_OK;
+  }
   rl_status s = rl_graph_record_write(*out, t);
   rl_tensor_release(t);
   return s;
@@ -295,7 +321,10 @@ static rl_status record_result(rl_graph *g, rl_ref r, rl_tensor **out) {
 static rl_ref record_op(rl_graph *g, rl_op op, const rl_ref *refs, int nin, const rl_attrs *a, const rl_meta *meta, bool weak) {
   rl_attrs none;
   rl_ref first = -1;
-  if (!a && rl_ops[op].nattrs) { rl_attrs_default(op, &none); a = &none; }
+  if (!a && rl_ops[op].nattrs) {
+    rl_attrs_default(op, &none);
+    a = &none;
+  }
   if (!rl_ops[op].nattrs) a = NULL;
   for (int k = 0; k < rl_ops[op].nout; k++) {
     rl_type t;
@@ -352,8 +381,7 @@ rl_status rl_graph_record_write(rl_tensor *dst, rl_tensor *src) {
   if (!rl_is_fake(dst)) return rl_error_status(RL_NODATA, "[graph] a recorded value is written to a tensor that is no input of the graph");
   rl_ref io[2] = { rl_graph_ref(g, dst), rl_graph_ref(g, src) };
   if (io[0] < 0 || io[1] < 0) return RL_ERR;
-  if (g->nodes[g->storage_node[dst->storage->id]].op == RL_G_TENSOR)
-    return rl_error_status(RL_NODATA, "[graph] a constant of the graph is written");
+  if (g->nodes[g->storage_node[dst->storage->id]].op == RL_G_TENSOR) return rl_error_status(RL_NODATA, "[graph] a constant of the graph is written");
   if (dst->dtype != src->dtype || !rl_same_shape(dst, src)) {
     char a[256], b[256];
     return rl_error("[write] shapes or dtypes differ; got %s, need %s", rl_shape_str(src, a), rl_shape_str(dst, b));

@@ -22,7 +22,11 @@
 
 enum { TEXT_MAXDATA = 4096 };
 
-typedef struct text_buf { char *p; size_t n, cap; bool bad; } text_buf;
+typedef struct text_buf {
+  char *p;
+  size_t n, cap;
+  bool bad;
+} text_buf;
 
 RL_PRINTF(2, 3) static void put(text_buf *b, const char *fmt, ...) {
   va_list ap, aq;
@@ -33,7 +37,10 @@ RL_PRINTF(2, 3) static void put(text_buf *b, const char *fmt, ...) {
   if (!b->bad && b->n + (size_t)k + 1 > b->cap) {
     size_t cap = (b->n + (size_t)k + 1) * 2;
     char *p = realloc(b->p, cap);
-    if (p) { b->p = p; b->cap = cap; } else b->bad = true;
+    if (p) {
+      b->p = p;
+      b->cap = cap;
+    } else b->bad = true;
   }
   if (!b->bad) b->n += (size_t)vsnprintf(b->p + b->n, (size_t)k + 1, fmt, aq);
   va_end(aq);
@@ -74,7 +81,10 @@ static const rl_attr_info text_number_attrs[] = { { "hint", 'f', 0, false, 0 } }
 
 /* Attributes that a node kind declares. */
 static const rl_attr_info *text_attrs(int op, int *n) {
-  if (op < RL_NOP) { *n = rl_ops[op].nattrs; return rl_ops[op].attrs; }
+  if (op < RL_NOP) {
+    *n = rl_ops[op].nattrs;
+    return rl_ops[op].attrs;
+  }
   *n = op == RL_G_SCATTER_WINDOW ? 3 : op == RL_G_NUMBER ? 1 : 0;
   return op == RL_G_NUMBER ? text_number_attrs : text_window_attrs;
 }
@@ -144,7 +154,10 @@ static void put_data(text_buf *b, const rl_tensor *t) {
 
 static void put_const(text_buf *b, const rl_graph *g, const rl_node *n) {
   if (g->types[n->type].dtype == RL_I64) put(b, " %" PRId64, g->attrs[n->attrs].v[0].i);
-  else { put(b, " "); put_float(b, g->attrs[n->attrs].v[0].f); }
+  else {
+    put(b, " ");
+    put_float(b, g->attrs[n->attrs].v[0].f);
+  }
 }
 
 static void put_inputs(text_buf *b, const rl_graph *g, const rl_node *n) {
@@ -152,7 +165,8 @@ static void put_inputs(text_buf *b, const rl_graph *g, const rl_node *n) {
   for (int k = 0; k < n->nin; k++) {
     rl_ref r = g->refs[n->in + k];
     if (k) put(b, ", ");
-    if (r < 0) put(b, "nil"); else put(b, "%%%d", r);
+    if (r < 0) put(b, "nil");
+    else put(b, "%%%d", r);
   }
   put(b, ")");
 }
@@ -186,6 +200,10 @@ char *rl_graph_print(const rl_graph *g) {
   for (int32_t i = 0; i < g->noutputs; i++) put(&b, "  output %%%d\n", g->outputs[i]);
   for (int32_t i = 0; i < g->nupdates; i++) put(&b, "  update %%%d <- %%%d\n", g->updates[i].input, g->updates[i].value);
   put(&b, "}\n");
-  if (b.bad) { free(b.p); rl_error_status(RL_OOM, "[graph] out of memory"); return NULL; }
+  if (b.bad) {
+    free(b.p);
+    rl_error_status(RL_OOM, "[graph] out of memory");
+    return NULL;
+  }
   return b.p;
 }

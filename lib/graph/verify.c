@@ -52,7 +52,8 @@ static rl_status verify_geom(const rl_graph *g, rl_ref r) {
 static rl_status verify_arity(const rl_graph *g, rl_ref r) {
   const rl_node *n = &g->nodes[r];
   const rl_op_info *o = &rl_ops[n->op];
-  if (n->nin < (o->nin == 255 ? 1 : o->nmin) || (o->nin != 255 && n->nin > o->nin)) BAD(g, r, "wrong number of inputs; got %d, need %d", n->nin, o->nmin);
+  if (n->nin < (o->nin == 255 ? 1 : o->nmin) || (o->nin != 255 && n->nin > o->nin))
+    BAD(g, r, "wrong number of inputs; got %d, need %d", n->nin, o->nmin);
   for (int k = 0; k < n->nin; k++)
     if (g->refs[n->in + k] < 0 && (o->nin == 255 || !(o->optional >> k & 1))) BAD(g, r, "input %d is missing", k);
   if (o->nattrs && n->attrs < 0) BAD(g, r, "attributes are missing");
@@ -115,9 +116,11 @@ static rl_status verify_prim(const rl_graph *g, rl_ref r) {
     if (t->ndim != rl_node_type(g, r)->ndim || memcmp(t->size, rl_node_type(g, r)->size, sizeof(int64_t) * t->ndim))
       BAD(g, r, "input %d broadcasts in a primitive graph", k);
     if (want == 255) continue;
-    if (want) { if (t->dtype != want - 1) BAD(g, r, "input %d has another dtype; got %s, need %s", k, rl_dtypes[t->dtype].name, rl_dtypes[want - 1].name); }
-    else if (dt == RL_NDTYPE) dt = (rl_dtype)t->dtype;
-    else if (t->dtype != dt) BAD(g, r, "inputs of several dtypes in a primitive graph; got %s, need %s", rl_dtypes[t->dtype].name, rl_dtypes[dt].name);
+    if (want) {
+      if (t->dtype != want - 1) BAD(g, r, "input %d has another dtype; got %s, need %s", k, rl_dtypes[t->dtype].name, rl_dtypes[want - 1].name);
+    } else if (dt == RL_NDTYPE) dt = (rl_dtype)t->dtype;
+    else if (t->dtype != dt)
+      BAD(g, r, "inputs of several dtypes in a primitive graph; got %s, need %s", rl_dtypes[t->dtype].name, rl_dtypes[dt].name);
   }
   return RL_OK;
 }
@@ -152,12 +155,20 @@ static rl_status verify_kind(const rl_graph *g, rl_ref r) {
   int32_t want = n->op == RL_G_INPUT ? g->ninputs : n->op == RL_G_NUMBER ? g->nnumbers : n->op == RL_G_TENSOR ? g->nconsts : -1;
   if (want >= 0 && (n->aux < 0 || n->aux >= want)) BAD(g, r, "index out of range; got %d, need below %d", n->aux, want);
   switch (n->op) {
-  case RL_G_INPUT: if (g->inputs[n->aux] != r || g->input_storage[n->aux] != n->storage) BAD(g, r, "is not the graph's input %d", n->aux); break;
-  case RL_G_NUMBER: if (g->numbers[n->aux] != r || rl_node_type(g, r)->ndim) BAD(g, r, "is not the graph's number %d", n->aux); break;
-  case RL_G_CONST: if (n->attrs < 0 || rl_node_type(g, r)->ndim) BAD(g, r, "needs rank 0 and a value"); break;
+  case RL_G_INPUT:
+    if (g->inputs[n->aux] != r || g->input_storage[n->aux] != n->storage) BAD(g, r, "is not the graph's input %d", n->aux);
+    break;
+  case RL_G_NUMBER:
+    if (g->numbers[n->aux] != r || rl_node_type(g, r)->ndim) BAD(g, r, "is not the graph's number %d", n->aux);
+    break;
+  case RL_G_CONST:
+    if (n->attrs < 0 || rl_node_type(g, r)->ndim) BAD(g, r, "needs rank 0 and a value");
+    break;
   case RL_G_WRITE: return verify_write(g, r);
   case RL_G_SCATTER_WINDOW: return verify_window(g, r);
-  case RL_G_PROJ: if (n->nin != 1 || g->refs[n->in] + n->aux != r) BAD(g, r, "does not follow its node"); break;
+  case RL_G_PROJ:
+    if (n->nin != 1 || g->refs[n->in] + n->aux != r) BAD(g, r, "does not follow its node");
+    break;
   case RL_G_CAST:
     if (n->nin != 1 || rl_node_type(g, r)->ndim != rl_node_type(g, g->refs[n->in])->ndim) BAD(g, r, "changes the shape");
     break;
@@ -184,7 +195,8 @@ static rl_status verify_ends(const rl_graph *g) {
     if (d < 0 || d >= g->n || v < 0 || v >= g->n) return rl_error("[graphVerify] update %d: no such node", i);
     if (graph_input_of_storage(g, g->nodes[d].storage) < 0) BAD(g, d, "updated, but no view of an input");
     const rl_type *a = rl_node_type(g, d), *b = rl_node_type(g, v);
-    if (a->dtype != b->dtype || a->ndim != b->ndim || memcmp(a->size, b->size, sizeof(int64_t) * a->ndim)) BAD(g, d, "updated with a value of another type");
+    if (a->dtype != b->dtype || a->ndim != b->ndim || memcmp(a->size, b->size, sizeof(int64_t) * a->ndim))
+      BAD(g, d, "updated with a value of another type");
   }
   return RL_OK;
 }

@@ -19,31 +19,37 @@ typedef int (*plan_kernel)(void *const *b, const double *num, uint64_t seed, uin
 typedef struct plan_call {
   rl_op op;
   int nin, nout;
-  rl_tensor *in, *out;       /* headers */
-  rl_tensor **inp, **outp;   /* pointers to them, NULL for absent inputs */
+  rl_tensor *in, *out;     /* headers */
+  rl_tensor **inp, **outp; /* pointers to them, NULL for absent inputs */
   const rl_attrs *at;
-  rl_kernel_fn direct;       /* the eager kernel, when dispatch has nothing to add */
+  rl_kernel_fn direct; /* the eager kernel, when dispatch has nothing to add */
   bool random;
   int64_t rng;
 } plan_call;
 
-enum { REPORT_RUNS = 10 };   /* RELUME_DEBUG=2 reports launch times after so many runs, and when the plan is freed */
+enum { REPORT_RUNS = 10 }; /* RELUME_DEBUG=2 reports launch times after so many runs, and when the plan is freed */
 
-typedef struct plan_step { plan_kernel kernel; plan_call *call; double seconds; int64_t runs; } plan_step;
-
+typedef struct plan_step {
+  plan_kernel kernel;
+  plan_call *call;
+  double seconds;
+  int64_t runs;
+} plan_step;
 
 struct rl_plan {
   rl_graph *g;
   cg_program prog;
   bool interpreted;
   rl_built built;
-  void **ptr;                /* by buffer */
-  rl_storage *store;         /* by buffer: what call headers point at */
-  rl_storage **fresh;        /* by output: storage made in this run */
+  void **ptr;         /* by buffer */
+  rl_storage *store;  /* by buffer: what call headers point at */
+  rl_storage **fresh; /* by output: storage made in this run */
   char *arena;
-  plan_step *step; int nstep;
-  plan_call *calls; int ncalls;
-  uint8_t *written;          /* by input: the plan updates its storage */
+  plan_step *step;
+  int nstep;
+  plan_call *calls;
+  int ncalls;
+  uint8_t *written; /* by input: the plan updates its storage */
   rl_plan_info info;
 };
 
@@ -54,12 +60,11 @@ static void report_times(const rl_plan *p) {
     if (!s->runs) continue;
     double t = s->seconds / (double)s->runs;
     fprintf(stderr, "[plan] %3d %8.1f us %7.2f GB/s %7.2f GFLOP/s  %s %s\n", i, t * 1e6, (double)l->bytes / t * 1e-9, (double)l->flops / t * 1e-9,
-      l->call ? "call" : "kernel", l->label);
+            l->call ? "call" : "kernel", l->label);
   }
 }
 
 /* ---- compiling ---- */
-
 
 static void header(rl_plan *p, const cg_node *n, rl_tensor *out) {
   const cg *c = &p->prog.c;
@@ -117,7 +122,11 @@ static rl_status bind_memory(rl_plan *p) {
   }
   for (int i = 0; i < c->g->nupdates; i++) {
     int buf = c->node[c->g->updates[i].input].buf;
-    for (int k = 0; k < c->g->ninputs; k++) if (c->node[c->g->inputs[k]].buf == buf) { p->written[k] = 1; break; }
+    for (int k = 0; k < c->g->ninputs; k++)
+      if (c->node[c->g->inputs[k]].buf == buf) {
+        p->written[k] = 1;
+        break;
+      }
   }
   return RL_OK;
 }
@@ -152,7 +161,7 @@ static void debug_compiled(const rl_plan *p, bool strict) {
   int level = rl_env_int(RL_ENV_DEBUG);
   if (level >= 1)
     fprintf(stderr, "[compile] %d nodes: %d kernels, %d calls, arena %" PRId64 " bytes, %s in %.0f ms\n", p->g->n, p->info.kernels, p->info.calls,
-      p->info.arena_bytes, p->built.from_cache ? "cached" : "built", p->built.seconds * 1e3);
+            p->info.arena_bytes, p->built.from_cache ? "cached" : "built", p->built.seconds * 1e3);
   if (level >= 3) {
     char *d = rl_plan_describe(p);
     fprintf(stderr, "%s%s", p->prog.c.why ? p->prog.c.why : "", d ? d : "");
@@ -176,7 +185,11 @@ static rl_status compile(rl_plan *p, bool strict) {
   RL_TRY(cg_compile(p->g, strict, &p->prog));
   p->info.arena_bytes = p->prog.c.arena;
   if (*p->prog.source) {
-    if (!rl_build_has_compiler()) { p->interpreted = true; warn_interpreted("no C compiler found"); return RL_OK; }
+    if (!rl_build_has_compiler()) {
+      p->interpreted = true;
+      warn_interpreted("no C compiler found");
+      return RL_OK;
+    }
     RL_TRY(rl_build(p->prog.source, strict, &p->built));
   }
   RL_TRY(bind_memory(p));
@@ -190,19 +203,35 @@ static rl_status compile(rl_plan *p, bool strict) {
 /* Compiles a functional primitive graph; NULL with a message when it cannot. */
 rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o) {
   rl_plan *p = calloc(1, sizeof *p);
-  if (!p) { rl_error_status(RL_OOM, "[compile] out of memory"); return NULL; }
+  if (!p) {
+    rl_error_status(RL_OOM, "[compile] out of memory");
+    return NULL;
+  }
   p->g = graph_prune(g);
   p->info = (rl_plan_info){ .inputs = g->ninputs, .outputs = g->noutputs, .numbers = g->nnumbers };
-  if (!p->g || compile(p, o && o->strict) != RL_OK) { rl_plan_free(p); return NULL; }
+  if (!p->g || compile(p, o && o->strict) != RL_OK) {
+    rl_plan_free(p);
+    return NULL;
+  }
   return p;
 }
 
 void rl_plan_free(rl_plan *p) {
   if (!p) return;
   if (rl_env_int(RL_ENV_DEBUG) >= 2 && p->step) report_times(p);
-  for (int i = 0; i < p->ncalls; i++) { free(p->calls[i].in); free(p->calls[i].out); free(p->calls[i].inp); free(p->calls[i].outp); }
+  for (int i = 0; i < p->ncalls; i++) {
+    free(p->calls[i].in);
+    free(p->calls[i].out);
+    free(p->calls[i].inp);
+    free(p->calls[i].outp);
+  }
   if (p->arena) rl_free(p->arena, (size_t)p->prog.c.arena);
-  free(p->calls); free(p->step); free(p->ptr); free(p->store); free(p->fresh); free(p->written);
+  free(p->calls);
+  free(p->step);
+  free(p->ptr);
+  free(p->store);
+  free(p->fresh);
+  free(p->written);
   cg_program_free(&p->prog);
   if (p->g) rl_graph_free(p->g);
   free(p); /* the library stays loaded: other plans may share it */
@@ -232,7 +261,10 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
       int e = s->kernel(p->ptr, numbers, seed, base);
       if (e) return rl_error("[plan] index out of range in %s", p->prog.launch[i].label);
     } else RL_TRY(run_call(s->call, gen, base));
-    if (timed) { s->seconds += now() - t; s->runs++; }
+    if (timed) {
+      s->seconds += now() - t;
+      s->runs++;
+    }
   }
   gen->counter = base + (uint64_t)p->g->rng_total;
   if (timed && p->nstep && p->step[0].runs == REPORT_RUNS) report_times(p);
@@ -282,7 +314,8 @@ static rl_status run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl
   bind_inputs(p, in);
   RL_TRY(make_outputs(p));
   RL_TRY(run_steps(p, numbers, rl_generator_default()));
-  for (int i = 0; i < p->g->ninputs; i++) if (p->written[i] && in[i]->storage) in[i]->storage->version++;
+  for (int i = 0; i < p->g->ninputs; i++)
+    if (p->written[i] && in[i]->storage) in[i]->storage->version++;
   return wrap_outputs(p, in, out);
 }
 
@@ -294,8 +327,17 @@ rl_status rl_plan_run(rl_plan *p, rl_tensor *const *in, const double *numbers, r
   rl_self.grad_disabled = true;
   for (int i = 0; i < p->g->noutputs; i++) out[i] = NULL;
   rl_status s = run(p, in, numbers, out);
-  for (int i = 0; i < p->g->noutputs; i++) if (p->fresh[i]) { rl_storage_release(p->fresh[i]); p->fresh[i] = NULL; }
-  if (s != RL_OK) for (int i = 0; i < p->g->noutputs; i++) if (out[i]) { rl_tensor_release(out[i]); out[i] = NULL; }
+  for (int i = 0; i < p->g->noutputs; i++)
+    if (p->fresh[i]) {
+      rl_storage_release(p->fresh[i]);
+      p->fresh[i] = NULL;
+    }
+  if (s != RL_OK)
+    for (int i = 0; i < p->g->noutputs; i++)
+      if (out[i]) {
+        rl_tensor_release(out[i]);
+        out[i] = NULL;
+      }
   rl_self.graph = rec;
   rl_self.grad_disabled = grad;
   return s;

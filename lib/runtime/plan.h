@@ -4,7 +4,11 @@
 #include "../graph/graph.h"
 
 typedef struct rl_plan rl_plan;
-typedef struct rl_compile_opts { bool strict; int device; const char *mode; } rl_compile_opts;
+typedef struct rl_compile_opts {
+  bool strict;
+  int device;
+  const char *mode;
+} rl_compile_opts;
 
 /* Compiles a functional primitive graph (rl_pass_run's result): fuse, schedule, codegen, build or load from the cache. */
 RL_API rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o);
@@ -13,7 +17,12 @@ RL_API void rl_plan_free(rl_plan *p);
  * Mutated inputs are updated in their storage. out[i] gets a new reference: fresh memory, or a view of an input's storage when the
  * graph says so. Random ops draw from this thread's default generator, which advances by the graph's total. */
 RL_API rl_status rl_plan_run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor **out);
-typedef struct rl_plan_info { int inputs, outputs, numbers, launches, kernels, calls; int64_t arena_bytes, flops, bytes; double build_s; bool from_cache; } rl_plan_info;
+typedef struct rl_plan_info {
+  int inputs, outputs, numbers, launches, kernels, calls;
+  int64_t arena_bytes, flops, bytes;
+  double build_s;
+  bool from_cache;
+} rl_plan_info;
 RL_API void rl_plan_get_info(const rl_plan *p, rl_plan_info *out);
 RL_API const char *rl_plan_source(const rl_plan *p); /* generated C */
 RL_API char *rl_plan_describe(const rl_plan *p);     /* one line per launch: kernel, ops fused, bytes, flops; malloc'ed */

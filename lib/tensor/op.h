@@ -22,16 +22,23 @@ typedef enum rl_kind { RL_K_EW, RL_K_RED, RL_K_VIEW, RL_K_RAND, RL_K_COMP, RL_K_
 #define RL_MAXATTR 10
 #define RL_MAXLIST 4
 typedef struct rl_attrs {
-  union { int64_t i; double f; } v[RL_MAXATTR];
+  union {
+    int64_t i;
+    double f;
+  } v[RL_MAXATTR];
   int32_t nlist[RL_MAXLIST];
   int64_t list[RL_MAXLIST][RL_MAXDIM];
 } rl_attrs;
 
-#define RL_MAXIN 8   /* inputs of a row that is not variadic */
+#define RL_MAXIN 8 /* inputs of a row that is not variadic */
 #define RL_MAXOUT 6
 
 /* What a value will be: filled in by shape rules. */
-typedef struct rl_meta { uint8_t dtype, device; int ndim; int64_t size[RL_MAXDIM]; } rl_meta;
+typedef struct rl_meta {
+  uint8_t dtype, device;
+  int ndim;
+  int64_t size[RL_MAXDIM];
+} rl_meta;
 
 typedef rl_status (*rl_shape_fn)(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out);
 typedef rl_status (*rl_view_fn)(rl_op op, const rl_tensor *x, const rl_attrs *a, rl_geom *out);
@@ -45,37 +52,45 @@ typedef rl_status (*rl_kernel_fn)(rl_op op, rl_tensor *const *in, int nin, const
 typedef rl_status (*rl_formula_fn)(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out);
 /* Gradients: need is a bit per input; dx[i] gets a new reference or stays NULL (no gradient). y[], dy[] may hold NULLs
  * (output not saved; no gradient came in for it). */
-typedef rl_status (*rl_grad_fn)(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *y,
-                                rl_tensor *const *dy, uint32_t need, rl_tensor **dx);
+typedef rl_status (*rl_grad_fn)(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *y, rl_tensor *const *dy, uint32_t need,
+                                rl_tensor **dx);
 
-typedef struct rl_attr_info { const char *name; char kind; /* i b f d(type) l(ist) */ uint8_t slot; bool optional; double def; } rl_attr_info;
+typedef struct rl_attr_info {
+  const char *name;
+  char kind; /* i b f d(type) l(ist) */
+  uint8_t slot;
+  bool optional;
+  double def;
+} rl_attr_info;
 typedef struct rl_op_info {
-  const char *name, *doc, *expr;  /* expr: scalar C expression of an EW row, over x y z; combine step of a RED row */
-  const char *init;               /* RED: initial value as text */
+  const char *name, *doc, *expr; /* expr: scalar C expression of an EW row, over x y z; combine step of a RED row */
+  const char *init;              /* RED: initial value as text */
   const char *const *in_names, *const *out_names;
   const rl_attr_info *attrs;
   uint8_t kind, nin, nmin, nout, nattrs; /* nin inputs, the first nmin required; nin == 255: variadic */
-  uint8_t optional;               /* bits of inputs that may be absent */
-  uint8_t dtypes;                 /* 0 all, 1 float only, 2 integer only */
-  uint8_t in_dtypes[RL_MAXIN];    /* by input: 0 the op's dtype (that of the first such input), 1 + rl_dtype, 255 any */
-  uint8_t out_dtype;              /* 0 the op's dtype, 1 + rl_dtype (byte for comparisons, long for indices), 255 the `dtype` attribute */
-  uint32_t flags;                 /* RL_OPF_* */
-  uint32_t save_in, save_out;     /* whose values the gradient reads: bits by input / output (of the others it gets shape and dtype only) */
+  uint8_t optional;                      /* bits of inputs that may be absent */
+  uint8_t dtypes;                        /* 0 all, 1 float only, 2 integer only */
+  uint8_t in_dtypes[RL_MAXIN];           /* by input: 0 the op's dtype (that of the first such input), 1 + rl_dtype, 255 any */
+  uint8_t out_dtype;                     /* 0 the op's dtype, 1 + rl_dtype (byte for comparisons, long for indices), 255 the `dtype` attribute */
+  uint32_t flags;                        /* RL_OPF_* */
+  uint32_t save_in, save_out;            /* whose values the gradient reads: bits by input / output (of the others it gets shape and dtype only) */
   uint8_t need_in[RL_MAXIN], need_out[RL_MAXIN]; /* the same for the gradient of one input alone */
-  uint32_t save_grad;             /* which output gradients it reads: the tape passes zeros for those that did not come */
-  uint32_t maybe_grad;            /* of those, the ones that are passed as NULL when they did not come */
+  uint32_t save_grad;                            /* which output gradients it reads: the tape passes zeros for those that did not come */
+  uint32_t maybe_grad;                           /* of those, the ones that are passed as NULL when they did not come */
   rl_shape_fn shape;
   rl_view_fn view;
   rl_kernel_fn kernel[RL_NDEVICE];
-  rl_formula_fn formula;          /* COMP; for a PRIM a slow reference is allowed */
-  rl_grad_fn grad;                /* NULL: composite differentiates through its formula, or not differentiable */
+  rl_formula_fn formula; /* COMP; for a PRIM a slow reference is allowed */
+  rl_grad_fn grad;       /* NULL: composite differentiates through its formula, or not differentiable */
 } rl_op_info;
-enum { RL_OPF_NODIFF = 1,    /* declared not differentiable (comparisons, sign of integers, indices) */
-       RL_OPF_PRIM = 2,      /* in the closed set a backend implements */
-       RL_OPF_COMMUTES = 4,
-       RL_OPF_INLINE = 8,    /* composite without a shape rule: expanded when called, never a node */
-       RL_OPF_RANDOM = 16,   /* advances the generator */
-       RL_OPF_SMOOTH = 32    /* second order is tested */ };
+enum {
+  RL_OPF_NODIFF = 1, /* declared not differentiable (comparisons, sign of integers, indices) */
+  RL_OPF_PRIM = 2,   /* in the closed set a backend implements */
+  RL_OPF_COMMUTES = 4,
+  RL_OPF_INLINE = 8,  /* composite without a shape rule: expanded when called, never a node */
+  RL_OPF_RANDOM = 16, /* advances the generator */
+  RL_OPF_SMOOTH = 32  /* second order is tested */
+};
 RL_API extern const rl_op_info rl_ops[RL_NOP];
 RL_API rl_op rl_op_find(const char *name); /* RL_NOP: unknown */
 

@@ -17,7 +17,8 @@ static bool index_fits(const rl_tensor *i, const rl_tensor *x, int64_t dim) {
   return true;
 }
 
-RULE(gather) {
+RULE(gather)
+{
   (void)nin;
   RL_TRY(rl_check_dim(op, in[0], a->v[0].i));
   if (!index_fits(in[1], in[0], a->v[0].i)) return index_error(op, "the index", in[1], in[0]);
@@ -25,7 +26,8 @@ RULE(gather) {
   return RL_OK;
 }
 
-RULE(scatter) {
+RULE(scatter)
+{
   (void)nin;
   RL_TRY(rl_check_dim(op, in[0], a->v[0].i));
   if (!index_fits(in[1], in[0], a->v[0].i)) return index_error(op, "the index", in[1], in[0]);
@@ -38,7 +40,8 @@ static rl_status index_vector(rl_op op, const rl_tensor *i) {
   return i->ndim <= 1 ? RL_OK : rl_error("[%s] the index; got %d dimensions, need 1", rl_ops[op].name, i->ndim);
 }
 
-RULE(index_select) {
+RULE(index_select)
+{
   (void)nin;
   RL_TRY(rl_check_dim(op, in[0], a->v[0].i));
   RL_TRY(index_vector(op, in[1]));
@@ -47,7 +50,8 @@ RULE(index_select) {
   return RL_OK;
 }
 
-RULE(index_write) {
+RULE(index_write)
+{
   (void)nin;
   int64_t dim = a->v[0].i;
   RL_TRY(rl_check_dim(op, in[0], dim));
@@ -58,7 +62,8 @@ RULE(index_write) {
   return ok ? RL_OK : index_error(op, "the source", in[2], in[0]);
 }
 
-RULE(index_fill) {
+RULE(index_fill)
+{
   (void)nin;
   RL_TRY(rl_check_dim(op, in[0], a->v[0].i));
   RL_TRY(index_vector(op, in[1]));
@@ -67,7 +72,8 @@ RULE(index_fill) {
   return RL_OK;
 }
 
-RULE(like_idx) {
+RULE(like_idx)
+{
   (void)op;
   (void)nin;
   (void)a;
@@ -94,7 +100,8 @@ static rl_status count_nonzero(rl_op op, rl_tensor *x, int64_t *n) {
   return s;
 }
 
-RULE(nonzero) {
+RULE(nonzero)
+{
   (void)nin;
   (void)a;
   int64_t n;
@@ -102,7 +109,8 @@ RULE(nonzero) {
   return rl_rule_sizes(op, 2, (int64_t[]){ n, in[0]->ndim }, out);
 }
 
-RULE(masked_select) {
+RULE(masked_select)
+{
   (void)nin;
   (void)a;
   int64_t n;
@@ -117,14 +125,16 @@ static void both(const rl_tensor *x, rl_meta *out) {
   out[1].dtype = RL_I64;
 }
 
-RULE(sort) {
+RULE(sort)
+{
   (void)nin;
   RL_TRY(rl_check_dim(op, in[0], a->v[0].i));
   both(in[0], out);
   return RL_OK;
 }
 
-RULE(topk) {
+RULE(topk)
+{
   (void)nin;
   int64_t k = a->v[0].i, dim = a->v[1].i;
   RL_TRY(rl_check_dim(op, in[0], dim));
@@ -136,7 +146,8 @@ RULE(topk) {
 }
 
 /* kthvalue (k, dim) and mode (dim): dim stays with size 1. */
-RULE(keep1) {
+RULE(keep1)
+{
   (void)nin;
   bool kth = rl_ops[op].nattrs == 2;
   int64_t dim = a->v[kth ? 1 : 0].i;
@@ -149,7 +160,8 @@ RULE(keep1) {
   return RL_OK;
 }
 
-RULE(multinomial) {
+RULE(multinomial)
+{
   (void)nin;
   int64_t n = a->v[0].i;
   const rl_tensor *p = in[0];

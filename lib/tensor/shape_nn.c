@@ -29,7 +29,8 @@ static rl_status conv_attrs(rl_op op, const rl_attrs *a, int first) {
   return RL_OK;
 }
 
-RULE(conv2d) {
+RULE(conv2d)
+{
   const rl_tensor *x = in[0], *w = in[1];
   char b1[256], b2[256];
   RL_TRY(need_4d(op, "input", x));
@@ -55,7 +56,8 @@ RULE(conv2d) {
 }
 
 /* g (n, out, h, w), weight (out, in / groups, kh, kw) -> (n, in, sizes). */
-RULE(conv2d_dx) {
+RULE(conv2d_dx)
+{
   (void)nin;
   char b1[256], b2[256];
   RL_TRY(need_4d(op, "gradient", in[0]));
@@ -71,7 +73,8 @@ RULE(conv2d_dx) {
 }
 
 /* g (n, out, h, w), x (n, in, ...) -> (out, in / groups, sizes). */
-RULE(conv2d_dw) {
+RULE(conv2d_dw)
+{
   (void)nin;
   char b1[256], b2[256];
   RL_TRY(need_4d(op, "gradient", in[0]));
@@ -107,7 +110,8 @@ static rl_status pool_sizes(rl_op op, const rl_tensor *x, const rl_attrs *a, boo
   return RL_OK;
 }
 
-RULE(max_pool2d) {
+RULE(max_pool2d)
+{
   (void)nin;
   RL_TRY(pool_sizes(op, in[0], a, true, out));
   out[1] = out[0];
@@ -115,20 +119,23 @@ RULE(max_pool2d) {
   return RL_OK;
 }
 
-RULE(avg_pool2d) {
+RULE(avg_pool2d)
+{
   (void)nin;
   return pool_sizes(op, in[0], a, false, out);
 }
 
 /* Planes of sizes. */
-RULE(pool_dx) {
+RULE(pool_dx)
+{
   (void)nin;
   RL_TRY(need_4d(op, "input", in[0]));
   RL_TRY(need_pairs(op, a, 1));
   return rl_rule_sizes(op, 4, (int64_t[]){ in[0]->size[0], in[0]->size[1], a->list[0][0], a->list[0][1] }, out);
 }
 
-RULE(upsample2d) {
+RULE(upsample2d)
+{
   (void)nin;
   RL_TRY(need_4d(op, "input", in[0]));
   const int64_t *s = in[0]->size, k = a->v[0].i;
@@ -142,7 +149,8 @@ static rl_status channel_check(rl_op op, const rl_tensor *x, const rl_tensor *p)
   return rl_error("[%s] channel parameter; got %s, need %lld", rl_ops[op].name, rl_shape_str(p, b), (long long)x->size[1]);
 }
 
-RULE(batch_norm) {
+RULE(batch_norm)
+{
   (void)a;
   char b[256];
   if (in[0]->ndim < 2) return rl_error("[%s] input; got %s, need at least 2 dimensions", rl_ops[op].name, rl_shape_str(in[0], b));
@@ -153,13 +161,15 @@ RULE(batch_norm) {
 }
 
 /* g, x, w?, mean, var -> dx, dw, db. */
-RULE(batch_norm_grad) { return rl_shape_batch_norm(op, in + 1, nin - 1, a, out); }
+RULE(batch_norm_grad)
+{ return rl_shape_batch_norm(op, in + 1, nin - 1, a, out); }
 
 static rl_status last_dims(rl_op op, const rl_tensor *x, int64_t n) {
   return n >= 0 && n <= x->ndim ? RL_OK : rl_error("[%s] dimensions; got %lld, need at most %d", rl_ops[op].name, (long long)n, x->ndim);
 }
 
-RULE(layer_norm) {
+RULE(layer_norm)
+{
   (void)nin;
   int64_t n = a->v[0].i;
   RL_TRY(last_dims(op, in[0], n));
@@ -168,7 +178,8 @@ RULE(layer_norm) {
   return RL_OK;
 }
 
-RULE(layer_norm_grad) {
+RULE(layer_norm_grad)
+{
   (void)nin;
   int n = (int)a->v[0].i;
   RL_TRY(last_dims(op, in[1], n));
@@ -177,7 +188,8 @@ RULE(layer_norm_grad) {
   return rl_rule_sizes(op, n, in[1]->size + in[1]->ndim - n, &out[2]);
 }
 
-RULE(nll_loss) {
+RULE(nll_loss)
+{
   (void)a;
   char b1[256], b2[256];
   if (in[0]->ndim != 2 || in[1]->ndim != 1 || in[0]->size[0] != in[1]->size[0])
