@@ -1,6 +1,6 @@
 -- Serialization: files of the original, round trips in both forms, sharing, functions, files that lie.
 -- luacheck: globals relumespec
-local data = os.getenv('RELUME_T7') or 'spec/data/t7'
+local data = 'spec/data/t7'
 local forms = {binary = '.t7', ascii = '.ascii.t7'}
 
 local function raises(pattern, f)
@@ -9,19 +9,12 @@ local function raises(pattern, f)
    assert.is_truthy(tostring(err):find(pattern), tostring(err))
 end
 
-local function exists(name)
-   local f = io.open(name, 'rb')
-   if f then f:close() end
-   return f ~= nil
-end
-
 local function roundtrip(object, form)
    return torch.deserialize(torch.serialize(object, form), form)
 end
 
 for form, suffix in pairs(forms) do
    describe('files of the original, ' .. form, function()
-      if not exists(data .. '/tensors' .. suffix) then return end
       it('tensors', function()
          local t = torch.load(data .. '/tensors' .. suffix, form)
          for name, x in pairs(t) do
