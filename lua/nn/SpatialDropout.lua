@@ -2,6 +2,7 @@
 
 local SpatialDropout = torch.class('nn.SpatialDropout', 'nn.Module')
 
+SpatialDropout.planeDims = 2
 SpatialDropout.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
 
 --- p (0.5): probability that a plane is dropped. stochasticInference: drops in evaluate mode too.
@@ -13,11 +14,11 @@ function SpatialDropout:__init(p, stochasticInference)
    self.noise = torch.Tensor()
 end
 
--- Planes are dimension 1 of one sample of 3 dimensions, 2 of a batch.
+-- Planes lie in the last planeDims dimensions.
 function SpatialDropout:compute(input)
    if self.train == false and not self.stochastic_inference then return input * (1 - self.p) end
    local sizes, d = {}, input:dim()
-   for i = 1, d do sizes[i] = i <= d - 2 and input:size(i) or 1 end
+   for i = 1, d do sizes[i] = i <= d - self.planeDims and input:size(i) or 1 end
    local noise = input.new(unpack(sizes)):bernoulli(1 - self.p)
    return torch.cmul(input, noise:expandAs(input))
 end

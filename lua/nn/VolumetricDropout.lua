@@ -1,37 +1,8 @@
--- VolumetricDropout (Tompson et al., 2015): zeroes whole planes at random in training; evaluation scales by 1 - p.
+-- VolumetricDropout: SpatialDropout for volumes; planes have three dimensions.
 
 local VolumetricDropout = torch.class('nn.VolumetricDropout', 'nn.Module')
 
-VolumetricDropout.lastForward = true -- backward belongs to the last forward, whatever tensor holds the input
-
---- p (0.5): probability that a plane is dropped. stochasticInference: drops in evaluate mode too.
-function VolumetricDropout:__init(p, stochasticInference)
-   nn.Module.__init(self)
-   self.p = p or 0.5
-   self.train = true
-   self.stochastic_inference = stochasticInference or false
-   self.noise = torch.Tensor()
+for _, name in ipairs { 'lastForward', '__init', 'compute', 'setp', 'clearState', '__tostring__' } do
+   VolumetricDropout[name] = nn.SpatialDropout[name]
 end
-
--- Planes are dimension 1 of one sample of 4 dimensions, 2 of a batch.
-function VolumetricDropout:compute(input)
-   if self.train == false and not self.stochastic_inference then return input * (1 - self.p) end
-   local sizes, d = {}, input:dim()
-   for i = 1, d do sizes[i] = i <= d - 3 and input:size(i) or 1 end
-   local noise = input.new(unpack(sizes)):bernoulli(1 - self.p)
-   return torch.cmul(input, noise:expandAs(input))
-end
-
---- Changes p.
-function VolumetricDropout:setp(p)
-   self.p = p
-end
-
-function VolumetricDropout:clearState()
-   if self.noise then self.noise:set() end
-   return nn.Module.clearState(self)
-end
-
-function VolumetricDropout:__tostring__()
-   return ('%s(%f)'):format(torch.type(self), self.p)
-end
+VolumetricDropout.planeDims = 3
