@@ -11,11 +11,12 @@ local function isFloat(t)
    return not ops.kind(dtype).int
 end
 
-local function cotangents(outs)
+-- Outputs that `differentiable` calls false have none.
+local function cotangents(outs, differentiable)
    local list = {}
    ops.seed(11)
    for k, y in ipairs(outs) do
-      if torch.typename(y) == 'torch.DoubleTensor' then list[k] = layout.tensor(ops.sample(layout.array(y).size, 'Double', -1, 1), 'Double') end
+      if torch.typename(y) == 'torch.DoubleTensor' and not (differentiable and differentiable[k] == false) then list[k] = layout.tensor(ops.sample(layout.array(y).size, 'Double', -1, 1), 'Double') end
    end
    return list
 end
@@ -45,7 +46,7 @@ local function tapeGradients(case, createGraph)
       inputs[k] = t
    end
    local outs = { ops.call(case, inputs) }
-   case.weights = case.weights or cotangents(outs)
+   case.weights = case.weights or cotangents(outs, case.differentiable)
    local ys, dys = {}, {}
    for k, y in ipairs(outs) do
       if case.weights[k] and y:requiresGrad() then ys[#ys + 1], dys[#dys + 1] = y, case.weights[k] end

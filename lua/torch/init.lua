@@ -47,6 +47,8 @@ local lazy = {
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
    conv2 = 'conv', xcorr2 = 'conv',
 }
+local linalg = {'gesv', 'gels', 'trtrs', 'symeig', 'eig', 'svd', 'qr', 'geqrf', 'orgqr', 'ormqr', 'inverse', 'potrf', 'potri', 'potrs', 'pstrf'}
+for _, name in ipairs(linalg) do lazy[name] = 'linalg' end
 setmetatable(torch, {__index = function(t, key)
    local module = lazy[key]
    if not module then return nil end
@@ -69,6 +71,7 @@ for name in pairs(C.constructors) do
    local mt = torch.getmetatable(name)
    for _, key in ipairs {'cross', 'histc', 'bhistc'} do mt[key] = lazy_method('math', key) end
    for _, key in ipairs {'conv2', 'xcorr2'} do mt[key] = lazy_method('conv', key) end
+   for _, key in ipairs(linalg) do mt[key] = lazy_method('linalg', key) end
    mt.renorm = function(self, ...)
       require('torch.math')
       return self:renorm(...)
