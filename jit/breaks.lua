@@ -1,4 +1,5 @@
--- Graph breaks: the registry of reasons (id -> sentence, hint). A capture that meets one stops; the closure then runs eagerly.
+-- Graph breaks: the registry of reasons (id -> sentence, hint). A capture that meets one stops; what can be run alone runs in the real VM
+-- and capture resumes behind it, else the closure runs eagerly.
 
 local M = {}
 
@@ -24,11 +25,20 @@ M.reasons = {
    ['backward-outside'] = {'random ops whose backward is not inside of the compiled function (forward of %s)',
       'compile the whole step, or call evaluate() first: a backward outside would draw other random numbers'},
    ['history'] = {'an input carries gradient history made outside (%s)', 'detach it, or compile the code that made it too'},
+   ['changing-string'] = {'a string made at a graph break is another one at each call (%s)', 'format text outside of the compiled function'},
    ['table-key'] = {'a table key is not known (%s)', 'use strings or numbers as keys'},
    ['metatable'] = {'%s of a table that capture cannot evaluate', 'use a plain table'},
    ['compile-failed'] = {'the compiler refused the graph: %s', 'report this as a bug'},
    ['internal'] = {'capture failed: %s', 'report this as a bug'},
 }
+
+-- Breaks behind which capture resumes; the others leave the whole closure to eager.
+M.resumable = {['data-dependent'] = true, ['needs-values'] = true, ['c-function'] = true, disabled = true, ['side-effect'] = true, callback = true,
+   coroutine = true, ['error-in-pcall'] = true, metatable = true,
+   ['changing-string'] = true}
+
+-- Raised where capture was told to stop.
+M.STOP = {}
 
 local Break = {}
 Break.__index = Break

@@ -186,7 +186,9 @@ function Reader:proto(stack, chunk)
    end
    p.vararg = band(p.flags, 2) ~= 0
    p.code, p.uv, p.kgc, p.kn = {}, {}, {}, {}
+   p.sizes = {nkgc, nkn, size}
    for pc = 1, nbc do p.code[pc] = decode(self:u32(), pc) end
+   p.restAt = self.p - from + 1 -- of p.raw: upvalues and constants, then debug information
    for i = 0, p.nuv - 1 do p.uv[i] = self:u16() end
    local kids = {}
    for i = nkgc - 1, 0, -1 do p.kgc[i] = self:kgc(stack) end
@@ -195,6 +197,7 @@ function Reader:proto(stack, chunk)
       if type(p.kgc[i]) == 'table' and p.kgc[i].kind == 'proto' then kids[#kids + 1] = p.kgc[i].proto end
    end
    p.children = kids
+   p.debugAt = self.p - from + 1
    if size > 0 then self:debug(p, nbc, size) end
    p.raw = sub(self.s, from, self.p - 1)
    return p
@@ -214,7 +217,7 @@ function M.parse(dump)
       local n = r:uleb()
       if n == 0 then break end
       local p = r:proto(stack, chunk)
-      p.head, p.fr2 = head, fr2 and 1 or 0
+      p.head, p.fr2, p.strip = head, fr2 and 1 or 0, r.strip
       stack[#stack + 1] = p
    end
    return stack[#stack]
@@ -266,17 +269,70 @@ local function uleb(v)
    return table.concat(out)
 end
 
---- A prototype as a dump that loadstring takes; its closures get fresh upvalues.
-function M.dump(p)
+--- A prototype as a dump that loadstring takes; its closures get fresh upvalues. raw: other bytes of the prototype itself (see rewrite).
+function M.dump(p, raw)
    local out = {p.head}
    local function add(q)
       for i = 1, #q.children do add(q.children[i]) end
-      out[#out + 1] = uleb(#q.raw)
-      out[#out + 1] = q.raw
+      local bytes = q == p and raw or q.raw
+      out[#out + 1] = uleb(#bytes)
+      out[#out + 1] = bytes
    end
    add(p)
    out[#out + 1] = '\0'
    return table.concat(out)
+end
+
+local opcodes = {}
+for i, name in pairs(names) do opcodes[name] = i end
+
+--- Word of an instruction with operands a and d.
+function M.word(op, a, d) return opcodes[op] + a * 256 + d * 65536 end
+
+--- Word of an instruction with operands a, b and c.
+function M.word3(op, a, b, c) return opcodes[op] + a * 256 + c * 65536 + b * 16777216 end
+
+--- Word of a jump from instruction pc to instruction target.
+function M.jump(a, pc, target, op) return M.word(op or 'JMP', a, target - pc - 1 + 32768) end
+
+local function u32(w)
+   return string.char(w % 256, math.floor(w / 256) % 256, math.floor(w / 65536) % 256, math.floor(w / 16777216) % 256)
+end
+
+-- Debug information of rewritten code: lines of the new instructions, names moved by the instructions put in front.
+local function debugInfo(p, lines, front)
+   local bytes, out = p.numline < 256 and 1 or p.numline < 65536 and 2 or 4, {}
+   for i, line in ipairs(lines) do out[i] = sub(u32(line - p.firstline), 1, bytes) end
+   for i = 1, p.nuv do out[#out + 1] = p.uvnames[i] .. '\0' end
+   local last = 0
+   for _, v in ipairs(p.vars) do
+      local from = v.from == 0 and 0 or v.from + front
+      local name = v.name .. '\0'
+      for i, special in ipairs(VARNAMES) do
+         if v.name == special then name = string.char(i) end
+      end
+      out[#out + 1] = name .. uleb(from - last) .. uleb(v.to + front - from)
+      last = from
+   end
+   return table.concat(out) .. '\0'
+end
+
+--- Bytes of a prototype with other code. code and lines: one per instruction; front: how many were put in front; params, vararg: the new ones.
+function M.rewrite(p, code, lines, front, params, vararg)
+   local flags = p.flags
+   if vararg and not p.vararg then flags = flags + 2 elseif p.vararg and not vararg then flags = flags - 2 end
+   local bytes = {}
+   for i, w in ipairs(code) do bytes[i] = u32(w) end
+   local head = string.char(flags, params, math.min(math.max(p.framesize, params + 2), 250), p.nuv)
+      .. uleb(p.sizes[1]) .. uleb(p.sizes[2]) .. uleb(#code)
+   local info = ''
+   if p.lines then
+      info = debugInfo(p, lines, front)
+      head = head .. uleb(#info) .. uleb(p.firstline) .. uleb(p.numline)
+   elseif not p.strip then
+      head = head .. '\0'
+   end
+   return head .. table.concat(bytes) .. sub(p.raw, p.restAt, p.debugAt - 1) .. info
 end
 
 --- Lists a prototype, one instruction a line.

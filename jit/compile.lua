@@ -11,6 +11,7 @@ require 'relume.jit.eval'
 require 'relume.jit.builtin'
 require 'relume.jit.gradient'
 local emit = require 'relume.jit.emit'
+local resume = require 'relume.jit.resume'
 local runtime = require 'relume.jit.runtime'
 local log = require 'relume.jit.debug'
 local okC, C = pcall(require, 'relume.core')
@@ -19,6 +20,7 @@ local M = {}
 local State = {}
 State.__index = State
 local LIMIT, ATTEMPTS = 8, 3
+local PARTS = 64 -- most resume points and callees that one compiled function compiles
 
 M.states = setmetatable({}, {__mode = 'k'}) -- compiled function -> state
 M.warnings = true
@@ -59,8 +61,22 @@ local function asBreak(ctx, e)
    return breaks.new('internal', e.internal or tostring(e), ctx:where())
 end
 
---- Evaluates f symbolically and emits its path. Returns context and emitter, or nil and a break (or the program's own error).
-function M.capture(f, marks, opts, ...)
+-- Evaluates to the end, or to the place of a graph break. Returns the results.
+local function evaluateTo(ctx, state, place, f, proto, ...)
+   if not place then return evaluate(ctx, f, proto, ...) end
+   ctx.stopAt = place.at
+   local ok, e = pcall(evaluate, ctx, f, proto, ...)
+   if ok then ctx:brk('internal', 'the place of a break was not found again') end
+   if e ~= breaks.STOP then error(e, 0) end
+   ctx.exit = resume.exit(ctx, state, place)
+   if not ctx.exit then ctx:brk('escape', 'the state at a graph break') end
+   ctx.frames[1].pc = ctx.frames[1].pc + 1
+   return {n = 0}
+end
+
+--- Evaluates f symbolically and emits its path. Returns context and emitter, or nil, a break (or the program's own error) and the context.
+-- state and place: the compiled function, and where to stop (see resume.place).
+function M.capture(f, marks, opts, state, place, ...)
    local proto = bytecode.of(f)
    local ctx = Context.new(marks, opts)
    ctx.home = bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0)
@@ -69,7 +85,7 @@ function M.capture(f, marks, opts, ...)
    local args, n = {...}, select('#', ...)
    local emitter
    local ok, e = xpcall(function()
-      local results = evaluate(ctx, f, proto, unpack(args, 1, n))
+      local results = evaluateTo(ctx, state, place, f, proto, unpack(args, 1, n))
       if ctx.gradStart ~= nil then C.setGradEnabled(ctx.gradStart) ctx.gradEnd = ctx.gradNow end
       ctx.mutates = ctx.graph and ctx.graph:count() > 0 -- also ops whose results are dropped: they draw random numbers
       emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
@@ -111,12 +127,14 @@ end
 local function release(ctx)
    for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0 = nil, nil, nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
-   ctx.tables, ctx.valueKeys, ctx.packages = {}, nil, nil
+   ctx.tables, ctx.valueKeys, ctx.packages, ctx.exit = {}, nil, nil, nil
 end
 
 function State:addEntry(ctx, emitter, run, plan)
    local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo, emitter = emitter}
-   entry.fn, entry.text = emit.finish(emitter, run, plan, function(i, ...) return self:missed(entry, i, ...) end, runtime)
+   entry.fn, entry.text = emit.finish(emitter, run, plan, function(i, ...) return self:missed(entry, i, ...) end, runtime, self)
+   entry.leaves = ctx.exit ~= nil
+   entry.ops = ctx.graph and ctx.graph:ops()
    table.insert(self.entries, 1, entry)
    self.top, self.attempts = entry.fn, 0
    self:count 'compiles'
@@ -140,13 +158,28 @@ end
 function State:broke(b)
    self.attempts = self.attempts + 1
    self.breaks[#self.breaks + 1] = b
-   if self.opts.fullgraph then error(b:message(), 0) end
+   if self.root.opts.fullgraph then error(b:message(), 0) end
    local key = b.id .. (b.where or '')
-   if not self.warned[key] then
-      self.warned[key] = true
+   if not self.root.warned[key] then
+      self.root.warned[key] = true
       warn(('%s runs eagerly: %s'):format(self.name, b:message()))
    end
    if self.attempts >= ATTEMPTS and #self.entries == 0 then self.top = self.f end
+end
+
+-- Captures up to a graph break; nil when the break cannot be resumed behind.
+local function captureTo(self, b, failed, ...)
+   if self.opts.fullgraph or not breaks.is(b) or not breaks.resumable[b.id] then return end
+   local place = resume.place(failed, self)
+   if not place then return end
+   local ctx, emitter = M.capture(self.f, self.marks, self.opts, self, place, ...)
+   if not ctx then
+      log.log(1, '%s cannot resume behind a break: %s', self.name, tostring(emitter))
+      return
+   end
+   self.breaks[#self.breaks + 1] = b
+   log.log(1, '%s: %s', self.name, b:message())
+   return ctx, emitter
 end
 
 --- Captures the call, adds an entry, runs it; runs the function eagerly when it cannot be captured.
@@ -154,7 +187,11 @@ function State:compile(...)
    if self.capturing or okC and C.recording and C.recording() then return self.f(...) end
    if self.attempts >= ATTEMPTS then return eager(self, ...) end
    self.capturing = true
-   local ctx, emitter = M.capture(self.f, self.marks, self.opts, ...)
+   local ctx, emitter, failed = M.capture(self.f, self.marks, self.opts, self, nil, ...)
+   if not ctx then
+      local part, partEmitter = captureTo(self, emitter, failed, ...)
+      if part then ctx, emitter = part, partEmitter end
+   end
    self.capturing = false
    if not ctx then
       if breaks.isRaised(emitter) then
@@ -177,6 +214,8 @@ end
 function State:mark(g)
    local id = g.src and g.src.id
    if not id then return end
+   local texts = self.marks.texts
+   if texts and g.kind == 'eq' and type(g.value) == 'string' then texts[id] = (texts[id] or 0) + 1 end
    if g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) then self.marks.dyn[id] = true
    elseif g.kind == 'ident' and g.what == 'table' then self.marks.struct[id] = true
    elseif g.kind == 'ident' and g.what == 'function' then self.marks.proto[id] = true end
@@ -233,11 +272,62 @@ function State:missed(entry, i, ...)
          table.remove(self.entries, k)
          table.insert(self.entries, 1, other)
          self.top = other.fn
+         if other.leaves then return other.fn(...) end -- it clears self.tried itself, before the program's own code runs
          return finish(self, other.fn(...))
       end
    end
    self.tried = nil
    return self:exhausted(tried.first, tried.i, ...)
+end
+
+-- Parts: what is compiled behind and inside of graph breaks --------------------------------------------------------------------
+
+-- A list of what is kept per function and instruction.
+local function slot(parts, f, key)
+   parts[f] = parts[f] or {}
+   return parts[f], key
+end
+
+-- Compiles a part of this function; f itself when there are too many.
+function State:part(f, name)
+   local root = self.root
+   if root.parts >= PARTS then return f end
+   root.parts = root.parts + 1
+   local w = M.compile(f, self.opts)
+   local s = M.states[w]
+   s.root, s.name, s.marks.texts = root, name or s.name, {}
+   root.family[#root.family + 1] = s
+   return w, s.marks
+end
+
+--- What runs instruction pc of f in the real VM (see resume.step).
+function State:step(f, p, pc)
+   local list, key = slot(self.root.steps, f, pc)
+   if list[key] == nil then list[key] = resume.step(f, p, pc) or false end
+   return list[key] or nil
+end
+
+--- The resume function of f at instruction pc: {fn, n, live, marks}; eager: not compiled.
+function State:rest(f, p, pc, eagerly)
+   local list, key = slot(self.root.rests, f, eagerly and -pc or pc)
+   if not list[key] then
+      local fn, n, live = resume.rest(f, p, pc)
+      local r = {fn = fn, n = n, live = live}
+      if not eagerly then r.fn, r.marks = self:part(fn, bytecode.where(p, pc)) end
+      for _, i in ipairs(p.code) do
+         if i.op == 'FORL' and r.marks then r.marks.dyn['a' .. i.a + 1] = true end
+      end
+      list[key] = r
+   end
+   return list[key]
+end
+
+--- The compiled form of a Lua function that a breaking call enters.
+function State:child(f)
+   local children = self.root.children
+   if call.disabled[f] or call.models[f] or call.wrapped[f] then return f end
+   children[f] = children[f] or (self:part(f))
+   return children[f]
 end
 
 -- Wrappers ---------------------------------------------------------------------------------------------------------------------
@@ -257,6 +347,7 @@ function M.compile(f, opts)
    if not proto then error('[compile] function; got a C function, need one written in Lua', 3) end
    local state = setmetatable({f = f, opts = opts or {}, proto = proto, entries = {}, attempts = 0, breaks = {}, warned = {}, reasons = {},
       stats = {}, marks = {dyn = {}, struct = {}, proto = {}}, name = bytecode.where(proto, 1)}, State)
+   state:forget()
    state.name = ('%s'):format(bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0))
    local function first(...) return state:compile(...) end
    state.top, state.first = first, first
@@ -266,8 +357,14 @@ function M.compile(f, opts)
    return w
 end
 
+-- Parts of a function that is compiled by itself; a part's root is the function that it belongs to.
+function State:forget()
+   self.root, self.parts, self.family, self.children, self.steps, self.rests = self, 0, {}, {}, {}, {}
+end
+
 --- Forgets all entries of a compiled function.
 function State:reset()
+   self:forget()
    self.entries, self.attempts, self.breaks, self.warned, self.reasons, self.stats = {}, 0, {}, {}, {}, {}
    self.marks, self.limited, self.tried = {dyn = {}, struct = {}, proto = {}}, nil, nil
    self.top = self.first

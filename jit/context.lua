@@ -11,11 +11,12 @@ Context.__index = Context
 
 local const, NIL = value.const, value.NIL
 local dgetmeta = debug.getmetatable
+local CHANGES = 3 -- a string behind a graph break that was seen to change so often is not looked at any more
 
 --- marks: what changed between earlier captures of this closure ({dyn, struct, proto} by source id). opts: torch.compile's options.
 function Context.new(marks, opts)
    return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {},
-      touched = {}, touchedCells = {}, frames = {}, steps = 0, tables = {}}, Context)
+      touched = {}, touchedCells = {}, frames = {}, steps = 0, outer = 0, tails = 0, tables = {}}, Context)
 end
 
 -- Breaks and errors ------------------------------------------------------------------------------------------------------------
@@ -45,6 +46,8 @@ end
 --- The value of a constant is looked at: its guard is written, once.
 function Context:need(v)
    if v.src and not v.g then
+      local texts = self.marks.texts
+      if texts and type(v.v) == 'string' and (texts[v.src.id] or 0) >= CHANGES then self:brk('changing-string', v.src.text) end
       v.g = true
       self:guard {kind = 'eq', src = v.src, value = v.v}
    end
@@ -52,6 +55,7 @@ function Context:need(v)
 end
 
 function Context:isNil(v)
+   if v.k == 'const' and v.v ~= nil then self:present(v) end
    return v.k == 'const' and v.v == nil and (self:need(v) == nil)
 end
 

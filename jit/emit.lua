@@ -405,6 +405,55 @@ local function checkRecords(ctx)
    end
 end
 
+-- Leaving at a graph break -------------------------------------------------------------------------------------------------------
+
+-- Arguments of a resume function: live slots, then the frame's variable arguments. given: slot -> text.
+function Emit:slots(e, to, given, marks)
+   local list, f = {}, e.frame
+   for s = 0, to.n - 1 do
+      local v = f.slots[s]
+      list[s + 1] = given[s] or to.live[s] and self:val(v) or 'nil'
+      if not given[s] and to.live[s] and v.k == 'gnum' and marks then marks.dyn['a' .. s + 1] = true end
+   end
+   if f.proto.vararg then
+      if e.home and self.vararg then list[#list + 1] = '...'
+      else
+         for i = 1, f.varargs.n do list[#list + 1] = self:val(f.varargs[i]) end
+      end
+   end
+   return concat(list, ', ')
+end
+
+local function stepArguments(self, e)
+   local s, f, list = e.step, e.frame, {}
+   for k = 0, s.params - 1 do
+      if k == e.calleeSlot then list[k + 1] = self:k(e.callee)
+      else list[k + 1] = s.read[k] and self:val(f.slots[k]) or 'nil' end
+   end
+   if s.pending then
+      for k = 1, f.multres.n do list[#list + 1] = self:val(f.multres[k] or value.NIL) end
+   end
+   return concat(list, ', ')
+end
+
+--- The last lines: what runs the breaking instruction, and the resume functions behind it.
+function Emit:leave(e)
+   local s, to = e.step, e.next
+   if e.kind == 'rest' then return fmt('return %s(%s)', self:k(to.fn), self:slots(e, to, {})) end
+   local run = fmt('%s(%s)', self:k(s.fn), stepArguments(self, e))
+   if s.kind == 'last' then return 'return ' .. run end
+   local given, names = {}, {}
+   for i = 1, s.n or 0 do
+      names[i] = 'r' .. i
+      given[s.base + i - 1] = names[i]
+   end
+   local go = fmt('return %s(%s)', self:k(to.fn), self:slots(e, to, given, to.marks))
+   if s.kind == 'value' and not s.loop then return (#names > 0 and 'local ' .. concat(names, ', ') .. ' = ' or '') .. run .. '\n' .. go end
+   local other = fmt('return %s(%s)', self:k(e.other.fn), self:slots(e, e.other, {}, e.other.marks))
+   if s.loop then return fmt('local %s = %s\nif r4 ~= nil then %s end\n%s', concat(names, ', '), run, go, other) end
+   return fmt('if %s then %s end\n%s', run, go, other)
+end
+
 function Emit:effects(results)
    local ctx = self.ctx
    checkRecords(ctx)
@@ -423,6 +472,10 @@ function Emit:effects(results)
    end
    self:upvalueWrites()
    if ctx.gradEnd ~= nil and ctx.gradEnd ~= ctx.gradStart then self:line('setGradEnabled(%s)', tostring(ctx.gradEnd)) end
+   if ctx.exit then
+      self.final = self:leave(ctx.exit)
+      return
+   end
    local list = {}
    for i = 1, results.n do list[i] = self:val(results[i] or value.NIL) end
    self.returns = concat(list, ', ')
@@ -446,7 +499,7 @@ end
 -- Assembly ---------------------------------------------------------------------------------------------------------------------
 
 local PRELUDE = [[
-local K, V, T, F, run, plan, tguard, miss, rt = ...
+local K, V, T, F, run, plan, tguard, miss, rt, S = ...
 local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
@@ -465,7 +518,9 @@ function Emit:source(call)
    if call then lines[#lines + 1] = call end
    for _, l in ipairs(self.items) do lines[#lines + 1] = l end
    for _, l in ipairs(self.body) do lines[#lines + 1] = l end
-   if self.returns and self.returns ~= '' then lines[#lines + 1] = 'return ' .. self.returns end
+   if self.final then
+      lines[#lines + 1] = self.final
+   elseif self.returns and self.returns ~= '' then lines[#lines + 1] = 'return ' .. self.returns end
    lines[#lines + 1] = 'end'
    return concat(lines, '\n')
 end
@@ -505,17 +560,19 @@ function M.prepare(ctx, params, vararg, results)
    e:guards()
    e:tensors()
    e:distinct()
+   e.vararg = vararg
+   e.head[#e.head + 1] = ctx.exit and 'S.tried = nil' or nil
    e:effects(results)
    e.call = e:planCall()
    return e
 end
 
 --- The function, given what runs the plan (plan, inputs...) and what handles a miss (index of the guard, arguments...).
-function M.finish(e, run, plan, miss, runtime)
+function M.finish(e, run, plan, miss, runtime, state)
    local text = e:source(e.call)
    if e.manyOutputs then text = text:gsub('%f[%w_]o__(%d+)%f[^%w_]', 'O[%1]') end
    local chunk = assert(loadstring(text, '=compiled'))
-   local fn = chunk(e.K, {}, e.T, nil, run, plan, e.tguard, miss, runtime)
+   local fn = chunk(e.K, {}, e.T, nil, run, plan, e.tguard, miss, runtime, state)
    joinUpvalues(fn, e.ups)
    return fn, text
 end

@@ -44,8 +44,12 @@ local function protoOf(fn)
 end
 
 local function execute(ctx, f)
-   local code, trace = f.proto.code, ctx.trace
+   local code, trace, outermost = f.proto.code, ctx.trace, #ctx.frames == 1
    while not f.ret do
+      if outermost then
+         if ctx.outer == ctx.stopAt then error(breaks.STOP, 0) end
+         ctx.outer = ctx.outer + 1
+      end
       local ins = code[f.pc]
       ctx.steps = ctx.steps + 1
       if ctx.steps > LIMIT then ctx:brk('too-long', LIMIT) end
@@ -62,8 +66,10 @@ end
 function Context:inline(fn, args)
    local depth = #self.frames + 1
    if depth > 180 then self:raise 'stack overflow' end
+   local tailAt
    while true do
       local f = newFrame(fn, protoOf(fn), args)
+      f.tailAt = tailAt
       self.frames[depth] = f
       self:enter(f)
       local ret = execute(self, f)
@@ -74,6 +80,7 @@ function Context:inline(fn, args)
          return ret
       end
       fn, args = tail.fn, tail.args
+      if depth == 1 then self.tails, tailAt = self.tails + 1, self.outer - 1 end
       local target, targs = self:resolve(fn, args)
       if not target then
          self.frames[depth] = nil
@@ -176,7 +183,7 @@ function H.FNEW(ctx, f, i)
          local slot = d % 256
          local c = f.open[slot]
          if not c then
-            c = {slots = f.slots, slot = slot}
+            c = {slots = f.slots, slot = slot, immutable = d >= 49152, at = ctx.outer - 1}
             f.open[slot] = c
          end
          cells[u + 1] = c
@@ -276,6 +283,7 @@ H.ITERN = H.ITERC
 function H.ITERL(ctx, f, i)
    local v = f.slots[i.a]
    if not ctx:isNil(v) then
+      ctx:present(v)
       f.slots[i.a - 1] = v
       f.pc = i.target
    end
@@ -327,8 +335,23 @@ function H.FORI(ctx, f, i)
    if step >= 0 and idx <= stop or step < 0 and idx >= stop then s[a + 3] = const(idx) else f.pc = i.target end
 end
 
-function H.FORL(_, f, i)
+-- A loop that a graph break was in: index and limit were given to the resume function.
+local function symbolicLoop(ctx, f, i)
    local a, s = i.a, f.slots
+   local step = bound(ctx, f, a + 2, 2)
+   s[a + 2] = const(step)
+   local idx = arith(ctx, 'add', s[a], s[a + 2])
+   local x, y = idx, s[a + 1]
+   if step < 0 then x, y = y, x end
+   if ops.order(ctx, 'le', x, y) then
+      s[a], s[a + 3] = idx, idx
+      f.pc = i.target
+   end
+end
+
+function H.FORL(ctx, f, i)
+   local a, s = i.a, f.slots
+   if s[a].k ~= 'const' or s[a + 1].k ~= 'const' or s[a + 2].k ~= 'const' then return symbolicLoop(ctx, f, i) end
    local idx, stop, step = s[a].v + s[a + 2].v, s[a + 1].v, s[a + 2].v
    if step >= 0 and idx <= stop or step < 0 and idx >= stop then
       s[a], s[a + 3] = const(idx), const(idx)

@@ -4,6 +4,7 @@ local compile = require 'relume.jit.compile'
 local breaks = require 'relume.jit.breaks'
 local emit = require 'relume.jit.emit'
 local bytecode = require 'relume.jit.bytecode'
+local resume = require 'relume.jit.resume'
 
 local Report = {}
 Report.__index = Report
@@ -36,18 +37,44 @@ local function addBreak(r, b)
    r.breaks = #r.list
 end
 
+local function addOps(r, ops)
+   if not next(ops) then return end
+   r.graphs = r.graphs + 1
+   r.ops[r.graphs] = ops
+   for _, n in pairs(ops) do r.nops = r.nops + n end
+end
+
+-- What the calls so far compiled behind and inside of breaks.
+local function addParts(r, state)
+   for _, s in ipairs(state.family) do
+      r.compiles = r.compiles + (s.stats.compiles or 0)
+      for _, b in ipairs(s.breaks) do addBreak(r, b) end
+      for i = #s.entries, 1, -1 do
+         if s.entries[i].ops then addOps(r, s.entries[i].ops) end
+      end
+      for _, reason in ipairs(s.reasons) do r.recompiles[#r.recompiles + 1] = reason end
+   end
+end
+
 local function addGraph(r, ctx, emitter, opts)
    for i, g in ipairs(emitter.guardInfo) do r.guards[i] = ('%s (%s)'):format(emit.describe(g), g.where or '?') end
    if not ctx.graph then return end
    local ok, run, plan = compile.compileGraph(ctx, emitter, opts)
    if not ok then return addBreak(r, run) end
-   r.graphs = 1
-   r.ops[1] = ctx.graph:ops()
-   for _, n in pairs(r.ops[1]) do r.nops = r.nops + n end
+   addOps(r, ctx.graph:ops())
    if plan then
       r.plan = plan:info()
       r.kernels, r.calls = r.plan.kernels, r.plan.calls
    end
+end
+
+-- Breaks that the capture of this call meets, and the graph in front of the first.
+local function addPrefix(r, raw, state, marks, opts, b, failed, ...)
+   addBreak(r, b)
+   local place = breaks.resumable[b.id] and resume.place(failed, state)
+   if not place then return end
+   local ctx, e = compile.capture(raw, marks, opts, state, place, ...)
+   if ctx then addGraph(r, ctx, e, opts) end
 end
 
 --- Captures f(...) without running it and without changing anything. f may be compiled already: then its recompiles are listed too.
@@ -64,9 +91,11 @@ return function(f, ...)
       for i, reason in ipairs(state.reasons) do r.recompiles[i] = reason end
       for _, b in ipairs(state.breaks) do addBreak(r, b) end
    end
-   local ctx, e = compile.capture(raw, marks, opts, ...)
+   state = state or compile.states[compile.compile(raw)]
+   local ctx, e, failed = compile.capture(raw, marks, opts, state, nil, ...)
    if ctx then addGraph(r, ctx, e, opts)
    elseif breaks.isRaised(e) then r.error = e.value and e.value.v
-   else addBreak(r, e) end
+   else addPrefix(r, raw, state, marks, opts, e, failed, ...) end
+   addParts(r, state)
    return r
 end
