@@ -59,7 +59,7 @@ describe('add', function()
 
    it('broadcasts new results, not self', function()
       assert.same({{2, 3}, {3, 4}}, torch.add(T{{1}, {2}}, T{{1, 2}}):totable())
-      raises('%[', function() T{{1}, {2}}:add(T{{1, 2}}) end)
+      raises('%[add%]', function() T{{1}, {2}}:add(T{{1, 2, 3}}) end)
    end)
 
    it('refuses mixed types and strings', function()

@@ -94,16 +94,18 @@ describe('Tester', function()
       local tester, suite = torch.Tester(), torch.TestSuite()
       function suite.good() tester:eq(torch.Tensor{1}, torch.Tensor{1}) tester:assertlt(1, 2) tester:assertError(error) end
       tester:add(suite)
-      local old = print
-      print = function() end
+      local write, out = io.write, {}
+      io.write = function(...) out[#out + 1] = table.concat({...}) end -- luacheck: ignore
       tester:run()
       assert.equal(3, tester.countasserts)
       tester:add(function() tester:eq({a = 1}, {a = 2}) end, 'bad')
       local ok = pcall(tester.run, tester)
-      print = old
+      io.write = write -- luacheck: ignore
       assert.is_false(ok)
-      assert.equal(1, #tester.failures)
-      raises('defined twice', function() function suite.good() end end)
+      assert.equal(1, #tester.errors)
+      assert.equal(4, tester.countasserts)
+      assert.truthy(table.concat(out):find('bind_tools_spec.lua:%d+', 1))
+      raises('already defined', function() function suite.good() end end)
    end)
 end)
 

@@ -20,13 +20,23 @@ static const char *describe(lua_State *L, int i, char buf[256]) {
   return lua_isnone(L, i) ? "no value" : luaL_typename(L, i);
 }
 
+/* Name of the running function: as it was called, or as it was registered (in tail calls and under pcall nothing names it). */
+static const char *running(lua_State *L) {
+  lua_Debug ar;
+  if (!lua_getstack(L, 0, &ar) || !lua_getinfo(L, "nf", &ar)) return "?";
+  if (ar.name) return ar.name;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CAPTURABLE);
+  lua_pushvalue(L, -2);
+  lua_rawget(L, -2);
+  const char *name = lua_tostring(L, -1);
+  return name ? name : "?";
+}
+
 /* Raises "[op] argument i; got A, need B". */
 int bind_argerror(lua_State *L, int i, const char *need) {
-  lua_Debug ar;
   char buf[256];
-  const char *name = NULL;
-  if (lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar)) name = ar.name;
-  return luaL_error(L, "[%s] argument %d; got %s, need %s", name ? name : "?", i, describe(L, i, buf), need);
+  const char *got = describe(L, i, buf);
+  return luaL_error(L, "[%s] argument %d; got %s, need %s", running(L), i, got, need);
 }
 
 /* Arguments ------------------------------------------------------------------------------------------------------------------- */
@@ -77,10 +87,9 @@ int bind_dim(lua_State *L, int i, const rl_tensor *t) {
   int nd = t->ndim;
   if (d < 0) d += nd + 1;
   if (d < 1 || d > RL_MAX(nd, 1)) {
-    lua_Debug ar;
     char buf[256];
-    const char *name = lua_getstack(L, 0, &ar) && lua_getinfo(L, "n", &ar) && ar.name ? ar.name : "?";
-    luaL_error(L, "[%s] dimension out of range; got %d for %s, need 1 to %d", name, (int)bind_int(L, i), rl_shape_str(t, buf), bind_ndim(t));
+    int got = (int)bind_int(L, i);
+    luaL_error(L, "[%s] dimension out of range; got %d for %s, need 1 to %d", running(L), got, rl_shape_str(t, buf), bind_ndim(t));
   }
   return (int)d - 1;
 }

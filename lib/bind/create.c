@@ -52,14 +52,21 @@ static int f_full(lua_State *L) {
   return make(L, RL_OP_FULL, &a, 1, res, 1);
 }
 
-/* start + i * step for i < n */
+/* start + i * step for i < n; a result of n elements keeps its sizes. */
 static int sequence(lua_State *L, rl_tensor *res, double start, int64_t n, double step) {
   rl_attrs a;
   rl_attrs_default(RL_OP_ARANGE, &a);
   a.v[0].f = start;
   a.v[1].i = n;
   a.v[2].f = step;
-  return make(L, RL_OP_ARANGE, &a, 3, res, 1);
+  if (!res || res->ndim == 1 || rl_numel(res) != n) return make(L, RL_OP_ARANGE, &a, 3, res, 1);
+  a.v[3].i = res->dtype;
+  rl_tensor *t = bind_op(L, RL_OP_ARANGE, NULL, 0, &a);
+  bind_push_tensor(L, t);
+  bind_push_tensor(L, t = bind_reshape(L, t, res->ndim, res->size));
+  bind_copy(L, res, t);
+  lua_pushvalue(L, 1);
+  return 1;
 }
 
 /* torch.range([res,] first, last [, step]): both ends belong to it. */

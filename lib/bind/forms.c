@@ -16,16 +16,46 @@ static inline form this_form(lua_State *L) {
   return (form){ (rl_op)(code & 0xffff), code >> 16 };
 }
 
+static bool fits(const rl_tensor *y, const rl_tensor *x) { /* y expands to x's sizes */
+  if (y->ndim > x->ndim) return false;
+  for (int d = 1; d <= y->ndim; d++)
+    if (y->size[y->ndim - d] != 1 && y->size[y->ndim - d] != x->size[x->ndim - d]) return false;
+  return true;
+}
+
+/* y in x's shape when x takes the result and only the numbers of elements agree, as Torch7 reads them: in order. */
+static rl_tensor *in_order(lua_State *L, rl_tensor *x, rl_tensor *y) {
+  if (!y || rl_same_shape(x, y) || rl_numel(x) != rl_numel(y) || fits(y, x)) return y;
+  bind_push_tensor(L, y = bind_reshape(L, y, x->ndim, x->size));
+  return y;
+}
+
 /* Result into argument `res` (0: a new tensor), pushed. */
 static int finish(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, int res) {
   if (res == 0) return bind_push_tensor(L, bind_op(L, op, in, nin, a));
   rl_tensor *out = bind_tensor(L, res);
   if (out == in[0] && out->storage) { /* in place: no resize, the op checks the shape */
-    rl_tensor *o[RL_MAXOUT] = { out };
+    rl_tensor *o[RL_MAXOUT] = { out }, *like[RL_MAXIN] = { out };
+    if (rl_ops[op].kind == RL_K_EW && nin > 1) {
+      for (int i = 1; i < nin; i++) like[i] = in_order(L, out, in[i]);
+      in = like;
+    }
     bind_call(L, op, in, nin, a, o);
   } else bind_into(L, op, in, nin, a, &out);
   lua_pushvalue(L, res);
   return 1;
+}
+
+/* f(number, ...) -> number. */
+static int numbers(lua_State *L, form f) {
+  rl_number v[3];
+  rl_tensor *in[3];
+  int n = lua_gettop(L);
+  for (int i = 0; i < n; i++) {
+    if (f.method || n > 3 || lua_type(L, i + 1) != LUA_TNUMBER) return bind_argerror(L, f.method || n == 1 ? 1 : i + 1, i ? "number" : "tensor");
+    in[i] = rl_number_set(&v[i], lua_tonumber(L, i + 1));
+  }
+  return n ? bind_push_scalar(L, bind_op(L, f.op, in, n, NULL)) : bind_argerror(L, 1, "tensor");
 }
 
 static int number_unary(lua_State *L, rl_op op) {
@@ -43,11 +73,12 @@ static int form_unary(lua_State *L) {
   return finish(L, f.op, in, 1, NULL, n >= 2 || f.method ? 1 : 0);
 }
 
-/* f([res,] x, y); x:f([src,] y). y is a tensor, number or rank-0 tensor. */
+/* f([res,] x, y), f(number, number); x:f([src,] y). y is a tensor, number or rank-0 tensor. */
 static int form_binary(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = n >= 3 ? 2 : 1;
   rl_number num;
+  if (n == 2 && lua_type(L, 1) == LUA_TNUMBER) return numbers(L, f);
   rl_tensor *in[2] = { bind_tensor(L, x), bind_operand(L, x + 1, &num) };
   return finish(L, f.op, in, 2, NULL, n >= 3 || f.method ? 1 : 0);
 }
@@ -84,11 +115,12 @@ static int form_add(lua_State *L) {
   return finish(L, RL_OP_AXPY, (rl_tensor *[]){ a, y, s }, 3, NULL, res);
 }
 
-/* f([res,] x, s), f([res,] s, x). */
+/* f([res,] x, s), f([res,] s, x), f(number, number). */
 static int form_pow(lua_State *L) {
   form f = this_form(L);
   int n = lua_gettop(L), x = n >= 3 ? 2 : 1;
   rl_number a, b;
+  if (n == 2 && lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) return numbers(L, f);
   rl_tensor *in[2] = { bind_operand(L, x, &a), bind_operand(L, x + 1, &b) };
   return finish(L, f.op, in, 2, NULL, n >= 3 || f.method ? 1 : 0);
 }

@@ -144,18 +144,11 @@ static int f_kthvalue(lua_State *L) {
   return kth(L, x, t, k - 1, d);
 }
 
-/* median(x): number; median([vals, inds,] x, dim): the lower one of two. */
+/* median([vals, inds,] x [, dim]): the lower one of two; along the last dimension by default. */
 static int f_median(lua_State *L) {
   int x = pair_start(L);
   rl_tensor *t = bind_tensor(L, x);
   if (rl_numel(t) == 0) return luaL_error(L, "[median] empty tensor; got no elements, need at least one");
-  if (x == 1 && lua_isnoneornil(L, 2)) {
-    int64_t n = rl_numel(t);
-    bind_push_tensor(L, t = bind_reshape(L, t, 1, &n));
-    kth(L, 1, t, (n - 1) / 2, 0);
-    rl_tensor *v = bind_tensor(L, -2);
-    return bind_push_scalar(L, bind_reshape(L, v, 0, NULL));
-  }
   int d = opt_dim(L, x + 1, t, t->ndim - 1);
   return kth(L, x, t, (t->size[d] - 1) / 2, d);
 }
@@ -340,10 +333,15 @@ static int f_trace(lua_State *L) {
   return bind_push_scalar(L, bind_op(L, RL_OP_TRACE, in, 1, NULL));
 }
 
-/* lerp([res,] a, b, weight); a:lerp(b, weight) in place */
+/* lerp([res,] a, b, weight), lerp(number, number, weight); a:lerp(b, weight) in place */
 static int lerp(lua_State *L, bool method) {
   int x = lua_gettop(L) >= 4 ? 2 : 1;
   rl_number w;
+  if (!method && bind_isnumber(L, 1) && bind_isnumber(L, 2)) {
+    double a = lua_tonumber(L, 1);
+    lua_pushnumber(L, a + bind_number(L, 3) * (lua_tonumber(L, 2) - a));
+    return 1;
+  }
   rl_tensor *in[3] = { bind_tensor(L, x), bind_tensor(L, x + 1), bind_operand(L, x + 2, &w) };
   if (x == 1 && method) return in_place(L, RL_OP_LERP, in, 3, NULL);
   return give(L, RL_OP_LERP, in, 3, NULL, x == 2);

@@ -4,6 +4,7 @@
 #include "bind.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,12 +28,21 @@ static rl_storage *fresh(lua_State *L, rl_dtype dt, int64_t n) {
 
 static void unmap(rl_storage *s) { munmap(s->data, (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes); }
 
-/* torch.FloatStorage(filename [, shared [, size]]): maps a file; not shared means private copy-on-write pages. */
+/* Shared memory by name goes with the storage that made or opened it. */
+static void unmap_named(rl_storage *s) {
+  unmap(s);
+  shm_unlink((const char *)s->foreign);
+  free(s->foreign);
+}
+
+/* torch.FloatStorage(filename [, shared [, size [, sharedMemory]]]): maps a file, or shared memory of that name; not shared means private
+ * copy-on-write pages. */
 static int storage_map(lua_State *L, rl_dtype dt, int i) {
   const char *name = lua_tostring(L, i);
-  bool shared = lua_toboolean(L, i + 1);
+  bool shared = lua_toboolean(L, i + 1), named = lua_toboolean(L, i + 3);
   int64_t n = lua_isnoneornil(L, i + 2) ? 0 : bind_int(L, i + 2), bytes;
-  int fd = open(name, shared ? O_RDWR | O_CREAT : O_RDONLY, 0644);
+  if (named && (!shared || n <= 0)) return luaL_error(L, "[storage] shared memory %s; got %d elements, need shared = true and a size", name, (int)n);
+  int fd = named ? shm_open(name, O_RDWR | O_CREAT, 0600) : open(name, shared ? O_RDWR | O_CREAT : O_RDONLY, 0644);
   struct stat st;
   if (fd < 0 || fstat(fd, &st) != 0) {
     if (fd >= 0) close(fd);
@@ -51,6 +61,7 @@ static int storage_map(lua_State *L, rl_dtype dt, int i) {
   s->data = p;
   s->size = n;
   s->release = n ? unmap : NULL;
+  if (named && (s->foreign = strdup(name))) s->release = unmap_named;
   return bind_push_storage(L, s);
 }
 

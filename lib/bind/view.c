@@ -169,7 +169,7 @@ static int m_select(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
   char buf[256];
   if (bind_ndim(t) == 0) return luaL_error(L, "[select] empty tensor; got %s, need at least one dimension", rl_shape_str(t, buf));
-  int d = bind_dim(L, 2, t);
+  int d = t->ndim == 1 ? 0 : bind_dim(L, 2, t); /* of a vector any dimension will do, as in Torch7 */
   int64_t k = bind_int(L, 3), n = t->size[d];
   if (k < 0) k += n + 1;
   if (k < 1 || k > n)

@@ -17,8 +17,9 @@ end
 local serialize = require 'torch.serialize'
 
 --- Writes any Lua value, sharing kept: numbers, strings, booleans, nil, tables, tensors, storages, class objects, functions.
-function File:writeObject(object)
-   return serialize.write(self, object)
+-- `name` stands for the object in error messages; hook(object) gives what is written in an object's place.
+function File:writeObject(object, name, hook)
+   return serialize.writeObject(self, object, name, hook)
 end
 
 --- Reads what writeObject wrote.

@@ -14,7 +14,7 @@ local states = setmetatable({}, {__mode = 'k'})
 local function stateOf(file)
    local s = states[file]
    if not s then
-      s = {written = {}, count = 0, read = {}, keep = {}, trusted = true}
+      s = {written = {}, count = 0, read = {}, keep = {}, trusted = true, path = {}, label = {}, upvalues = {}, upvalueCount = 0, joined = {}}
       states[file] = s
    end
    return s
@@ -35,21 +35,42 @@ local function member(object, name)
    return ok and m or nil
 end
 
+-- Number of upvalue i of f in this file: two closures that share a variable write the same number.
+local function upvalueNumber(s, f, i)
+   local id = debug.upvalueid(f, i)
+   if not s.upvalues[id] then
+      s.upvalueCount = s.upvalueCount + 1
+      s.upvalues[id] = s.upvalueCount
+   end
+   return s.upvalues[id]
+end
+
 local function writeUpvalues(file, f)
-   local upvalues = {}
+   local s, upvalues = stateOf(file), {}
    for i = 1, math.huge do
       local name, value = debug.getupvalue(f, i)
       if not name then break end
       if name == '_ENV' then value = nil end
-      upvalues[i] = {name = name, id = 'upvalue ' .. i, value = value}
-      upvalues[i].id = nil
+      upvalues[i] = {name = name, id = upvalueNumber(s, f, i), value = value}
+      s.label[upvalues[i]] = 'upvalue'
    end
+   s.label[upvalues] = 'upvalues'
    write(file, upvalues)
+end
+
+-- Where the object that is being written hangs: <?>.field.field[3].
+local function where(file)
+   local path, out = stateOf(file).path, {}
+   for i, k in ipairs(path) do
+      out[i] = type(k) == 'string' and (i > 1 and '.' or '') .. k or '[' .. tostring(k) .. ']'
+   end
+   if type(path[1]) ~= 'string' or path[1]:sub(1, 1) ~= '<' then table.insert(out, 1, '<?>' .. (type(path[1]) == 'string' and '.' or '')) end
+   return ' (at ' .. table.concat(out) .. ')'
 end
 
 local function writeFunction(file, f)
    local ok, dumped = pcall(string.dump, f)
-   if not ok then error('[save] function without bytecode; got ' .. tostring(f) .. ', need a Lua function', 0) end
+   if not ok then error('[save] function without bytecode; got ' .. tostring(f) .. ', need a Lua function' .. where(file), 0) end
    file:writeInt(#dumped)
    file:writeBytes(dumped)
    writeUpvalues(file, f)
@@ -59,9 +80,14 @@ local function writeTable(file, t)
    local n = 0
    for _ in pairs(t) do n = n + 1 end
    file:writeInt(n)
+   local s = stateOf(file)
+   local path, label = s.path, s.label[t]
+   local depth = #path
    for k, v in pairs(t) do
       write(file, k)
+      if label ~= 'upvalue' then path[depth + 1] = label and v.name or k end
       write(file, v)
+      path[depth + 1] = nil
    end
 end
 
@@ -87,7 +113,8 @@ local function writeTorch(file, object)
    file:writeBytes(name)
    local f = member(object, 'write') or member(object, '__write')
    if f then return f(object, file) end
-   if type(object) ~= 'table' then error('[save] type ' .. name .. ' has no write method; got ' .. type(object), 0) end
+   if name == 'torch.Generator' then return file:writeByte(C.torch.getRNGState(object):storage()) end
+   if type(object) ~= 'table' then error('[save] type ' .. name .. ' has no write method; got ' .. type(object) .. where(file), 0) end
    write(file, plainFields(object))
 end
 
@@ -100,17 +127,30 @@ function M.writable(object)
 end
 
 -- Type number of a value that carries a reference number.
-local function kindOf(object)
+local function kindOf(object, file)
    if torch.typename(object) then return TORCH end
    local t = type(object)
    if t == 'table' then return TABLE end
    if t == 'function' then return RECUR_FUNCTION end
-   error('[save] type ' .. t .. ' cannot be written; got ' .. tostring(object) .. ', need a Lua value or a torch object', 0)
+   error('[save] type ' .. t .. ' cannot be written; got ' .. tostring(object) .. ', need a Lua value or a torch object' .. where(file), 0)
 end
 
 local contents = {[TABLE] = writeTable, [TORCH] = writeTorch, [RECUR_FUNCTION] = writeFunction}
 
+-- What the hook puts in an object's place; asked once an object, so that sharing stays.
+local function replaced(s, object)
+   if object == nil or object ~= object then return object end
+   local new = s.hooked[object]
+   if new == nil then
+      new = s.hook(object)
+      s.hooked[object] = new
+   end
+   return new
+end
+
 function write(file, object)
+   local s = stateOf(file)
+   if s.hook then object = replaced(s, object) end
    local t = type(object)
    if t == 'nil' then return file:writeInt(NIL) end
    if t == 'number' then file:writeInt(NUMBER) return file:writeDouble(object) end
@@ -120,8 +160,7 @@ function write(file, object)
       file:writeInt(#object)
       return file:writeBytes(object)
    end
-   local kind = kindOf(object)
-   local s = stateOf(file)
+   local kind = kindOf(object, file)
    local id = identity(object)
    local index = file:isReferenced() and s.written[id]
    file:writeInt(kind)
@@ -133,6 +172,17 @@ function write(file, object)
    contents[kind](file, object)
 end
 M.write = write
+
+--- Writes an object; `name` stands for it in messages, hook(object) -> what is written in its place, for everything below it too.
+function M.writeObject(file, object, name, hook)
+   local s = stateOf(file)
+   if s.active then return write(file, object) end -- from inside an object's write method
+   s.active, s.hook, s.hooked = true, hook, {}
+   s.path = {type(name) == 'string' and '<' .. name .. '>' or nil}
+   local ok, err = pcall(write, file, object)
+   s.active, s.hook, s.path = false, nil, {}
+   if not ok then error(err, 0) end
+end
 
 --- The tensor's part of a file: dimensions, sizes, strides, offset, storage.
 function M.writeTensor(self, file)
@@ -171,7 +221,13 @@ local function stub(message)
    end
 end
 
-local function setUpvalues(f, upvalues, kind)
+-- Files of this format number their variables: those with one number become one variable again.
+local function joinUpvalue(s, f, i, id)
+   local other = s.joined[id]
+   if other then debug.upvaluejoin(f, i, other.f, other.i) else s.joined[id] = {f = f, i = i} end
+end
+
+local function setUpvalues(s, f, upvalues, kind)
    if type(upvalues) ~= 'table' then return end
    for i, u in pairs(upvalues) do
       if type(i) == 'number' then
@@ -181,7 +237,8 @@ local function setUpvalues(f, upvalues, kind)
             value = u.value
             if u.name == '_ENV' then value = _G end
          end
-         debug.setupvalue(f, i, value)
+         local exists = debug.setupvalue(f, i, value)
+         if exists and kind == RECUR_FUNCTION and type(u.id) == 'number' and u.id == u.id then joinUpvalue(s, f, i, u.id) end
       end
    end
 end
@@ -200,7 +257,7 @@ local function readFunction(file, kind, s, index)
    f = f or stub(err)
    if index then s.read[index] = f end
    local upvalues = read(file)
-   if loaded then setUpvalues(f, upvalues, kind) end
+   if loaded then setUpvalues(s, f, upvalues, kind) end
    return f
 end
 
@@ -232,6 +289,14 @@ local function factoryOf(name)
    return f
 end
 
+-- A generator's state: as many bytes as torch.getRNGState has.
+local function readGenerator(file, generator)
+   local want = torch.getRNGState(generator):nElement()
+   local bytes = file:readByte(want)
+   if #bytes ~= want then bad('generator; got %d bytes, need %d', #bytes, want) end
+   torch.setRNGState(generator, torch.ByteTensor(bytes))
+end
+
 local function readTorch(file, s, index)
    local version = readBlock(file)
    local number = tonumber(version:match('^V (.*)$'))
@@ -241,6 +306,8 @@ local function readTorch(file, s, index)
    local f = member(object, 'read') or member(object, '__read')
    if f then
       f(object, file, number or 0)
+   elseif name == 'torch.Generator' then
+      readGenerator(file, object)
    elseif type(object) == 'table' then
       local fields = read(file)
       if type(fields) ~= 'table' then bad('fields of %s; got %s, need a table', name, type(fields)) end

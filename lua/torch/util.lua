@@ -21,7 +21,7 @@ function torch.getenv(f) return getfenv(f) end
 function torch.setenv(f, env) return setfenv(f, env) end
 
 --- Collector pressure from native memory is always on; kept for programs that ask for it.
-function torch.setheaptracking() end
+function torch.setheaptracking(on) torch._heaptracking = on and true or false end
 torch._heaptracking = true
 function torch.updateerrorhandlers() end
 function torch.updatethreadlocals() end
