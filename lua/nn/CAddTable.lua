@@ -19,7 +19,11 @@ function CAddTable:compute(input)
 end
 
 -- Each gets a copy, as each may be changed on its own.
+-- Each input gets gradOutput; where sizes differ (inputs of size 1 that were repeated), the tape sums.
 function CAddTable:updateGradInput(input, gradOutput)
+   for i = 1, #input do
+      if not input[i]:isSameSizeAs(gradOutput) then return nn.Module.updateGradInput(self, input, gradOutput) end
+   end
    local gradInput = type(self.gradInput) == 'table' and self.gradInput or {}
    for i = 1, #input do
       local g = gradInput[i] or input[i].new()

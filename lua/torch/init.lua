@@ -45,7 +45,7 @@ local lazy = {
    autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', compiler = 'compile',
    multinomialAlias = 'random', multinomialAliasSetup = 'random',
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
-   conv2 = 'conv', xcorr2 = 'conv',
+   conv2 = 'conv', xcorr2 = 'conv', attention = 'attention',
 }
 local linalg = {'gesv', 'gels', 'trtrs', 'symeig', 'eig', 'svd', 'qr', 'geqrf', 'orgqr', 'ormqr', 'inverse', 'potrf', 'potri', 'potrs', 'pstrf'}
 for _, name in ipairs(linalg) do lazy[name] = 'linalg' end

@@ -4,19 +4,25 @@ local function conv(from, to, k, stride)
    return nn.SpatialConvolution(from, to, k, k, stride, stride, pad, pad):noBias()
 end
 
+local function norm(planes)
+   local m = nn.SpatialBatchNormalization(planes)
+   m.weight:fill(1)
+   return m
+end
+
 local function block(from, to, stride)
    local branch = nn.Sequential()
-      :add(conv(from, to, 3, stride)):add(nn.SpatialBatchNormalization(to)):add(nn.ReLU())
-      :add(conv(to, to, 3, 1)):add(nn.SpatialBatchNormalization(to))
+      :add(conv(from, to, 3, stride)):add(norm(to)):add(nn.ReLU())
+      :add(conv(to, to, 3, 1)):add(norm(to))
    local shortcut = nn.Identity()
    if stride ~= 1 or from ~= to then
-      shortcut = nn.Sequential():add(conv(from, to, 1, stride)):add(nn.SpatialBatchNormalization(to))
+      shortcut = nn.Sequential():add(conv(from, to, 1, stride)):add(norm(to))
    end
    return nn.Sequential():add(nn.ConcatTable():add(branch):add(shortcut)):add(nn.CAddTable()):add(nn.ReLU())
 end
 
 return function()
-   local net = nn.Sequential():add(conv(3, 64, 3, 1)):add(nn.SpatialBatchNormalization(64)):add(nn.ReLU())
+   local net = nn.Sequential():add(conv(3, 64, 3, 1)):add(norm(64)):add(nn.ReLU())
    local from = 64
    for stage, width in ipairs { 64, 128, 256, 512 } do
       net:add(block(from, width, stage == 1 and 1 or 2)):add(block(width, width, 1))
