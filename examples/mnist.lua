@@ -8,15 +8,15 @@ require 'optim'
 local digits, json = require 'digits', require 'json'
 
 local opt = require 'options' ('luajit examples/mnist.lua [options]', {
-   { 'model', 'lenet', 'mlp or lenet' },
-   { 'epochs', 4, 'passes over the training digits' },
-   { 'batch', 64, 'digits a step' },
+   { 'model', 'lenet', 'mlp or lenet', { 'mlp', 'lenet' } },
+   { 'epochs', 4, 'passes over the training digits', 0 },
+   { 'batch', 64, 'digits a step', 1 },
    { 'lr', 0.05, 'learning rate' },
    { 'seed', 1, 'seed of weights, batches and masks' },
    { 'compile', false, 'torch.compile the training step' },
    { 'data', root .. 'examples/data', 'folder of the four IDX files' },
-   { 'json', '', 'write the results to this file' },
-   { 'save', '', 'write the trained network to this .t7 file' },
+   { 'json', '', 'write the results to this file', 'file' },
+   { 'save', '', 'write the trained network to this .t7 file', 'file' },
 })
 
 local models = {}
@@ -37,14 +37,16 @@ function models.lenet()
       :add(nn.Linear(128, 10)):add(nn.LogSoftMax())
 end
 
-if not models[opt.model] then
-   io.stderr:write(('unknown model %s; need mlp or lenet\n'):format(opt.model))
-   os.exit(2)
-end
 torch.setdefaulttensortype 'torch.FloatTensor'
 torch.manualSeed(opt.seed)
-local trainX, trainY = digits.load(opt.data, 'train')
-local testX, testY = digits.load(opt.data, 'test')
+local function load(part)
+   local ok, images, labels = pcall(digits.load, opt.data, part)
+   if not ok then opt.die(images) end
+   return images, labels
+end
+local trainX, trainY = load 'train'
+local testX, testY = load 'test'
+if opt.batch > trainX:size(1) then opt.die(('option --batch needs at most %d, got %d'):format(trainX:size(1), opt.batch)) end
 local net, criterion = models[opt.model](), nn.ClassNLLCriterion()
 local params, grads = net:getParameters()
 local state = { learningRate = opt.lr, momentum = 0.9, dampening = 0 }
@@ -115,7 +117,7 @@ for epoch = 1, opt.epochs do
 end
 
 local report = { graphs = 0, breaks = 0 }
-if opt.compile then report = torch.explain(train, x, y) end
+if opt.compile and x then report = torch.explain(train, x, y) end
 local result = {
    model = opt.model, compile = opt.compile, seed = opt.seed,
    accuracy = accuracy(testX, testY), loss = losses[#losses], step_ms = median(times),

@@ -67,10 +67,21 @@ graph functional primitive {
       local p = io.popen('ls ' .. dir .. '/v1/*.so')
       local built = p:read('*l')
       p:close()
-      local f = assert(io.open(built, 'w'))
-      f:write('not a library')
-      f:close()
+      local function damage(bytes)
+         local f = assert(io.open(built, 'wb'))
+         f:write(bytes)
+         f:close()
+      end
+      damage 'not a library'
       assert.equal('false 33 ', run())
+      local f = assert(io.open(built, 'rb'))
+      local whole = f:read('*a')
+      f:close()
+      for _, part in ipairs { 0, 100, 3000, math.floor(#whole / 2), #whole - 1 } do
+         damage(whole:sub(1, part))
+         assert.equal('false 33 ', run(), part .. ' bytes')
+      end
+      assert.equal('true 33 ', run())
       os.execute('rm -r ' .. dir)
    end)
 end)

@@ -41,7 +41,7 @@ local requireTime = requireSeconds()
 require 'torch'
 require 'nn'
 local json = require 'json'
-local opt = require 'options' ('luajit examples/bench/overhead.lua [options]', { { 'json', '', 'write the numbers to this file' } })
+local opt = require 'options' ('luajit examples/bench/overhead.lua [options]', { { 'json', '', 'write the numbers to this file', 'file' } })
 
 -- Nanoseconds of torch.add of two one-element tensors; the garbage that it makes is collected inside the time.
 local function addNanoseconds()

@@ -6,26 +6,20 @@ require 'nn'
 require 'optim'
 local json = require 'json'
 
-local opt = require 'options' ('luajit examples/bench/run.lua [options]', {
-   { 'only', '', 'workloads, comma between; all when empty' },
-   { 'modes', 'eager,compile', 'eager, compile' },
-   { 'steps', 15, 'timed steps' },
-   { 'warmup', 2, 'steps before the clock, after the first' },
-   { 'infer', false, 'forward and loss only' },
-   { 'json', '', 'write the rows to this file' },
-})
+local workloads = {}
+local pipe = assert(io.popen(("ls '%sexamples/bench/workloads'"):format(root)))
+for file in pipe:lines() do workloads[#workloads + 1] = file:match '^(.*)%.lua$' end
+pipe:close()
+workloads.many = true
 
-local function workloads()
-   local names = {}
-   if opt.only ~= '' then
-      for name in opt.only:gmatch '[^,]+' do names[#names + 1] = name end
-      return names
-   end
-   local pipe = assert(io.popen(("ls '%sexamples/bench/workloads'"):format(root)))
-   for file in pipe:lines() do names[#names + 1] = file:match '^(.*)%.lua$' end
-   pipe:close()
-   return names
-end
+local opt = require 'options' ('luajit examples/bench/run.lua [options]', {
+   { 'only', table.concat(workloads, ','), 'workloads, comma between', workloads },
+   { 'modes', 'eager,compile', 'eager, compile', { 'eager', 'compile', many = true } },
+   { 'steps', 15, 'timed steps', 1 },
+   { 'warmup', 2, 'steps before the clock, after the first', 0 },
+   { 'infer', false, 'forward and loss only' },
+   { 'json', '', 'write the rows to this file', 'file' },
+})
 
 local clock = torch.Timer()
 local function timed(step)
@@ -62,7 +56,7 @@ end
 torch.setdefaulttensortype 'torch.FloatTensor'
 print(('%-10s %-8s %10s %10s %8s %8s'):format('workload', 'mode', 'ms', 'min', 'first s', 'MiB'))
 local rows, failed = json.array {}, false
-for _, name in ipairs(workloads()) do
+for name in opt.only:gmatch '[^,]+' do
    local eager
    for mode in opt.modes:gmatch '[^,]+' do
       local ok, row = xpcall(measure, debug.traceback, name, mode)

@@ -1,7 +1,8 @@
 /* Build: C text to a loaded library (text -> functions).
  *
  * Artifacts lie in a folder under names that hash the source, the flags, the compiler and the CPU. They are written beside their place and
- * renamed, so that processes may build the same one at once; one that cannot be loaded, or does not carry its own name, is built again. */
+ * renamed, so that processes may build the same one at once. The last bytes repeat the name: a file cut short by a full disk or a crash would
+ * pass for a library and fault when mapped. One that lacks them, cannot be loaded, or does not carry its own name, is built again. */
 #include "build.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -175,6 +176,23 @@ static void temp_name(char *out, size_t n, const char *folder, const char *key, 
   snprintf(out, n, "%s/%s.%d.%d.%s", folder, key, (int)getpid(), __sync_fetch_and_add(&serial, 1), ext);
 }
 
+static bool seal(const char *so, const char *key) {
+  FILE *f = fopen(so, "ab");
+  if (!f) return false;
+  bool ok = fputs(key, f) >= 0;
+  return fclose(f) == 0 && ok;
+}
+
+static bool is_sealed(const char *place, const char *key) {
+  char end[40] = { 0 };
+  long n = (long)strlen(key);
+  FILE *f = fopen(place, "rb");
+  if (!f) return false;
+  bool ok = !fseek(f, -n, SEEK_END) && fread(end, 1, (size_t)n, f) == (size_t)n && !strcmp(end, key);
+  fclose(f);
+  return ok;
+}
+
 static rl_status compile(const char *source, bool strict, const char *folder, const char *key, const char *place) {
   char c[1024], so[1024], log[1024];
   temp_name(c, sizeof c, folder, key, "c");
@@ -183,7 +201,7 @@ static rl_status compile(const char *source, bool strict, const char *folder, co
   rl_status s = RL_OK;
   if (!write_source(c, key, source)) s = rl_error("[compile] cannot write %s: %s", c, strerror(errno));
   else if (run_compiler(strict, NULL, c, so, log)) s = log_error(log);
-  else if (rename(so, place)) s = rl_error("[compile] cannot write %s: %s", place, strerror(errno));
+  else if (!seal(so, key) || rename(so, place)) s = rl_error("[compile] cannot write %s: %s", place, strerror(errno));
   unlink(c);
   unlink(log);
   if (s != RL_OK) unlink(so);
@@ -191,6 +209,7 @@ static rl_status compile(const char *source, bool strict, const char *folder, co
 }
 
 static void *open_checked(const char *place, const char *key) {
+  if (!is_sealed(place, key)) return NULL;
   void *h = dlopen(place, RTLD_NOW | RTLD_LOCAL);
   if (!h) return NULL;
   const char *own = dlsym(h, "rl_key");
