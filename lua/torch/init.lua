@@ -45,7 +45,8 @@ local lazy = {
    autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', compiler = 'compile',
    multinomialAlias = 'random', multinomialAliasSetup = 'random',
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
-   conv2 = 'conv', xcorr2 = 'conv', attention = 'attention',
+   conv2 = 'conv', xcorr2 = 'conv', conv3 = 'conv', xcorr3 = 'conv', match = 'math', test = 'test', attention = 'attention',
+   multinomialAlias_ = 'random', multinomialAliasSetup_ = 'random', Allocator = 'random',
 }
 local linalg = {'gesv', 'gels', 'trtrs', 'symeig', 'eig', 'svd', 'qr', 'geqrf', 'orgqr', 'ormqr', 'inverse', 'potrf', 'potri', 'potrs', 'pstrf'}
 for _, name in ipairs(linalg) do lazy[name] = 'linalg' end
@@ -69,8 +70,8 @@ local function lazy_method(module, key)
 end
 for name in pairs(C.constructors) do
    local mt = torch.getmetatable(name)
-   for _, key in ipairs {'cross', 'histc', 'bhistc'} do mt[key] = lazy_method('math', key) end
-   for _, key in ipairs {'conv2', 'xcorr2'} do mt[key] = lazy_method('conv', key) end
+   for _, key in ipairs {'cross', 'histc', 'bhistc', 'match'} do mt[key] = lazy_method('math', key) end
+   for _, key in ipairs {'conv2', 'xcorr2', 'conv3', 'xcorr3'} do mt[key] = lazy_method('conv', key) end
    for _, key in ipairs(linalg) do mt[key] = lazy_method('linalg', key) end
    mt.renorm = function(self, ...)
       require('torch.math')
@@ -81,6 +82,11 @@ for name in pairs(C.constructors) do
    mt.read = function(...) return require('torch.serialize').readTensor(...) end
    mt.write = function(...) return require('torch.serialize').writeTensor(...) end
 end
+for _, name in ipairs {'torch.FloatTensor', 'torch.DoubleTensor'} do
+   for _, key in ipairs {'multinomialAlias_', 'multinomialAliasSetup_'} do torch.getmetatable(name)[key] = lazy_method('random', key) end
+end
+torch.getmetatable('torch.Generator').write = lazy_method('random', 'writeGenerator')
+torch.getmetatable('torch.Generator').read = lazy_method('random', 'readGenerator')
 for name in pairs(C.storages) do
    local mt = torch.getmetatable(name)
    mt.__tostring = lazy_tostring('storage')

@@ -76,8 +76,20 @@ function M.bhistc(...)
    return deliver(res, torch.cat(rows, 1))
 end
 
+--- match([res,] a, b [, gain = 1]): gain times the squared distance of every row of a (n, ...) from every row of b (m, ...): (n, m).
+function M.match(...)
+   local res, a, b, gain
+   if isTensor(select(3, ...)) then res, a, b, gain = ... else a, b, gain = ... end
+   if not isTensor(b) or a:dim() == 0 or b:dim() == 0 or a[1]:nElement() ~= b[1]:nElement() then
+      error('[match] rows; got tensors that differ in the size of a row, need two of equal row sizes', 2)
+   end
+   local x, y, rows = a:contiguous():view(a:size(1), -1), b:contiguous():view(b:size(1), -1), {}
+   for i = 1, x:size(1) do rows[i] = op.sum(op.square(op.sub(y, x:narrow(1, i, 1))), {1}, false):view(1, -1) end
+   return deliver(res, torch.cat(rows, 1):mul(gain or 1))
+end
+
 function M.register()
-   for _, name in ipairs {'cross', 'renorm', 'histc', 'bhistc'} do
+   for _, name in ipairs {'cross', 'renorm', 'histc', 'bhistc', 'match'} do
       rawset(torch, name, M[name])
       for type in pairs(C.constructors) do torch.getmetatable(type)[name] = M[name] end
    end

@@ -33,9 +33,25 @@ function M.multinomialAliasSetup(probs)
    return {torch.LongTensor(J), torch.DoubleTensor(q)}
 end
 
+--- multinomialAliasSetup_([J, q,] probabilities) or (probabilities, J, q) -> J, q: the same as tensors.
+function M.multinomialAliasSetup_(a, b, c)
+   local probs, J, q = a, b, c
+   if torch.typename(a) == 'torch.LongTensor' and c then J, q, probs = a, b, c end
+   local state = M.multinomialAliasSetup(probs)
+   state[2] = state[2]:typeAs(probs)
+   if J then state[1] = J:resizeAs(state[1]):copy(state[1]) end
+   if q then state[2] = q:resizeAs(state[2]):copy(state[2]) end
+   return state[1], state[2]
+end
+
+--- multinomialAlias_(output, J, q): multinomialAlias with the state as two tensors.
+function M.multinomialAlias_(output, J, q)
+   return M.multinomialAlias(output, {J, q:double()})
+end
+
 --- multinomialAlias(output, state): fills the Long tensor output with classes drawn with replacement.
 function M.multinomialAlias(output, state)
-   local J, q = state[1], state[2]
+   local J, q = state[1], state[2]:double()
    local n = output:nElement()
    local class = torch.LongTensor(n):random(1, J:size(1))
    local keep = torch.DoubleTensor(n):uniform():lt(q:index(1, class))
@@ -43,7 +59,19 @@ function M.multinomialAlias(output, state)
    return output:copy(drawn)
 end
 
-rawset(torch, 'multinomialAliasSetup', M.multinomialAliasSetup)
-rawset(torch, 'multinomialAlias', M.multinomialAlias)
+for _, name in ipairs {'multinomialAlias', 'multinomialAlias_', 'multinomialAliasSetup', 'multinomialAliasSetup_'} do rawset(torch, name, M[name]) end
+
+--- A generator in a file: its state as a ByteTensor.
+function M.writeGenerator(self, file) file:writeObject(torch.getRNGState(self)) end
+function M.readGenerator(self, file)
+   torch.setRNGState(self, file:readObject())
+   return self
+end
+
+--- Allocators are handles of C code; the core has one of its own.
+local Allocator = torch.class('torch.Allocator')
+function Allocator.__init()
+   error('[Allocator] handles come from C code; got a call from Lua, need the storages of the core', 3)
+end
 
 return M

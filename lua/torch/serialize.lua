@@ -31,6 +31,11 @@ end
 local write
 
 local function member(object, name)
+   if type(object) == 'userdata' then -- a tds.Hash may hold a key of this name
+      local mt = debug.getmetatable(object)
+      local m = mt and rawget(mt, name)
+      if m then return m end
+   end
    local ok, m = pcall(function() return object[name] end)
    return ok and m or nil
 end
@@ -280,7 +285,7 @@ local function factoryOf(name)
    local f = torch.factory(name)
    if not f then
       local package = name:match('^([%w_]+)%.')
-      if package == 'nn' or package == 'nngraph' or package == 'optim' then
+      if package == 'nn' or package == 'nngraph' or package == 'optim' or package == 'tds' then
          pcall(require, package)
          f = torch.factory(name)
       end

@@ -170,4 +170,40 @@ if Profiler then
    end
 end
 
+xlua.OptionParser = require 'xlua.OptionParser'
+
+-- Short names, and what the package adds to strings and tables.
+for short, name in pairs {xprint = 'print', xrequire = 'require', xerror = 'error'} do rawset(_G, short, xlua[name]) end
+string.gfind = string.gfind or string.gmatch -- luacheck: ignore 122 143
+
+--- Value of a Lua expression given as text: ('math.pi'):tosymbol().
+function string.tosymbol(text) -- luacheck: ignore 142
+   local f, why = loadstring('return ' .. text)
+   if not f then error('[tosymbol] ' .. why, 2) end
+   local value = f()
+   if value == nil then error('[tosymbol] symbol; got ' .. text .. ', need one that is defined', 2) end
+   return value
+end
+
+--- The array part without doubles; hash(v) says what counts as equal.
+function table.prune(t, hash) -- luacheck: ignore 142
+   local seen, out = {}, {}
+   for _, v in ipairs(t) do
+      local key = hash and hash(v) or v
+      if not seen[key] then out[#out + 1], seen[key] = v, true end
+   end
+   return out
+end
+
+--- The list without `length` elements from `start` on, and these elements.
+function table.splice(t, start, length) -- luacheck: ignore 142
+   start, length = start or 1, length or 1
+   local rest, cut = {}, {}
+   for i, v in ipairs(t) do
+      local side = (i < start or i >= start + length) and rest or cut
+      side[#side + 1] = v
+   end
+   return rest, cut
+end
+
 return xlua
