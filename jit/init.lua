@@ -18,7 +18,7 @@ local known = {fullgraph = true, dynamic = true, backend = true, mode = true, st
 --- Makes a Lua function, or a module's forward and backward, fast: its tensor ops become one plan that one call runs.
 -- Results, in-place changes and side effects stay as they are. What cannot be captured runs eagerly and is reported once.
 -- @param f function, nn module or criterion
--- @param opts table: fullgraph (raise instead of running eagerly), strict (keep eager's rounding), backend (function(graph, inputs) that returns
+-- @param opts table: fullgraph (raise instead of running eagerly), strict (half types round where eager stores), backend (function(graph, inputs) that returns
 --   a function of the inputs), mode, dynamic, onRecompile (function(reason))
 -- @return a function to be called as f, or the same module; f itself under RELUME_JIT=0
 function M.compile(f, opts)

@@ -9,7 +9,7 @@ describe('built plans', function()
       local k = os.time() % 100000 + 0.125
       assert.is_false(graph(k):compile():info().fromCache)
       assert.is_true(graph(k):compile():info().fromCache)
-      assert.is_false(graph(k):compile{ strict = true }:info().fromCache)
+      assert.is_true(graph(k):compile{ strict = true }:info().fromCache) -- strict changes the code of half types alone
    end)
    it('tell what they launch', function()
       local p = graph(2):compile()

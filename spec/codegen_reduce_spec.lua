@@ -27,6 +27,17 @@ describe('generated reductions', function()
          end)
       end
    end
+   for _, name in ipairs{ 'sum', 'amax' } do
+      it(name .. ' of values that do not vary along a reduced dimension', function()
+         for _, dims in ipairs{ { 0 }, { 1 }, { 0, 1 } } do
+            local function reduce(x, keep) return C.op[name](C.op.expand(x, { 3, 4 }), dims, keep) end
+            plan.check(function(n) return reduce(n * 2, true) end, {}, { 3 }, 1e-12, name)
+            plan.check(function(x, n) return reduce(n * 2, true), C.op[name](x * n, dims, false) end, { torch.randn(3, 4) }, { 3 }, 1e-12, name)
+            plan.check(function(x, y, z) return reduce(x, false), reduce(x * 2, true) + 1, reduce(y, true), reduce(y * 2, false), reduce(z * 2, true) end,
+               { torch.randn(1, 4), torch.randn(3, 1), torch.randn(1, 1) }, nil, 1e-12, name)
+         end
+      end)
+   end
    it('long rows, long columns and everything', function()
       local x = torch.randn(40000):float()
       plan.check(function(v) return C.op.sum(v, {}, false), C.op.amax(C.op.exp(v), {}, false) end, { x }, nil, 1e-5)

@@ -26,6 +26,7 @@ static const char *const flags_common[] = { "-std=gnu11",
                                             "-fwrapv",
                                             "-fno-math-errno",
                                             "-fno-trapping-math",
+                                            "-ffp-contract=off", /* as eager kernels: both round alike */
                                             "-fopenmp",
                                             "-shared",
                                             "-fPIC",
@@ -92,12 +93,9 @@ static void mix_cpu(digest *d) {
   fclose(f);
 }
 
-static const char *contract_flag(bool strict) { return strict ? "-ffp-contract=off" : "-ffp-contract=fast"; }
-
-static void make_key(const char *source, bool strict, char key[40]) {
+static void make_key(const char *source, char key[40]) {
   digest d = { 0xcbf29ce484222325u, 0x84222325cbf29ce4u };
   for (int i = 0; flags_common[i]; i++) mix_text(&d, flags_common[i]);
-  mix_text(&d, contract_flag(strict));
   mix_compiler(&d, compiler());
   mix_cpu(&d);
   mix_text(&d, rl_prelude_text);
@@ -129,14 +127,13 @@ static bool cache_folder(char *out, size_t n) {
 }
 
 /* Runs the compiler without a shell; its messages go to log. */
-static int run_compiler(bool strict, const char *mode, const char *in, const char *out, const char *log) {
+static int run_compiler(const char *mode, const char *in, const char *out, const char *log) {
   const char *argv[32];
   int n = 0, status = -1;
   pid_t pid;
   posix_spawn_file_actions_t fa;
   argv[n++] = compiler();
   for (int i = 0; flags_common[i]; i++) argv[n++] = flags_common[i];
-  argv[n++] = contract_flag(strict);
   if (mode) argv[n++] = mode;
   argv[n++] = "-o";
   argv[n++] = out;
@@ -193,14 +190,14 @@ static bool is_sealed(const char *place, const char *key) {
   return ok;
 }
 
-static rl_status compile(const char *source, bool strict, const char *folder, const char *key, const char *place) {
+static rl_status compile(const char *source, const char *folder, const char *key, const char *place) {
   char c[1024], so[1024], log[1024];
   temp_name(c, sizeof c, folder, key, "c");
   temp_name(so, sizeof so, folder, key, "so");
   temp_name(log, sizeof log, folder, key, "log");
   rl_status s = RL_OK;
   if (!write_source(c, key, source)) s = rl_error("[compile] cannot write %s: %s", c, strerror(errno));
-  else if (run_compiler(strict, NULL, c, so, log)) s = log_error(log);
+  else if (run_compiler(NULL, c, so, log)) s = log_error(log);
   else if (!seal(so, key) || rename(so, place)) s = rl_error("[compile] cannot write %s: %s", place, strerror(errno));
   unlink(c);
   unlink(log);
@@ -224,12 +221,12 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-rl_status rl_build(const char *source, bool strict, rl_built *out) {
+rl_status rl_build(const char *source, rl_built *out) {
   char folder[400], key[40];
   memset(out, 0, sizeof *out);
   if (!compiler()) return rl_error("[compile] no C compiler; looked for cc, gcc and clang on the path");
   if (!cache_folder(folder, sizeof folder)) return rl_error("[compile] no folder to cache kernels in; set RELUME_CACHE");
-  make_key(source, strict, key);
+  make_key(source, key);
   snprintf(out->path, sizeof out->path, "%s/%s.so", folder, key);
   double start = seconds();
   out->from_cache = true;
@@ -237,7 +234,7 @@ rl_status rl_build(const char *source, bool strict, rl_built *out) {
   if (!out->handle) {
     out->from_cache = false;
     unlink(out->path);
-    RL_TRY(compile(source, strict, folder, key, out->path));
+    RL_TRY(compile(source, folder, key, out->path));
     out->handle = open_checked(out->path, key);
     if (!out->handle) return rl_error("[compile] cannot load %s: %s", out->path, dlerror());
   }
@@ -247,15 +244,15 @@ rl_status rl_build(const char *source, bool strict, rl_built *out) {
 
 void *rl_build_symbol(const rl_built *b, const char *name) { return dlsym(b->handle, name); }
 
-char *rl_build_assembly(const char *source, bool strict) {
+char *rl_build_assembly(const char *source) {
   char folder[400], key[40], c[1024], s[1024], log[1024];
   if (!compiler() || !cache_folder(folder, sizeof folder)) return NULL;
-  make_key(source, strict, key);
+  make_key(source, key);
   temp_name(c, sizeof c, folder, key, "c");
   temp_name(s, sizeof s, folder, key, "s");
   temp_name(log, sizeof log, folder, key, "log");
   char *text = NULL;
-  if (write_source(c, key, source) && !run_compiler(strict, "-S", c, s, log)) {
+  if (write_source(c, key, source) && !run_compiler("-S", c, s, log)) {
     FILE *f = fopen(s, "r");
     if (f && !fseek(f, 0, SEEK_END)) {
       long n = ftell(f);

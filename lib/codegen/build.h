@@ -11,9 +11,9 @@ typedef struct rl_built {
 } rl_built;
 
 /* Compiles source (or takes it from the cache) and loads it. RL_ERR when there is no compiler, or it refuses. */
-rl_status rl_build(const char *source, bool strict, rl_built *out);
+rl_status rl_build(const char *source, rl_built *out);
 void *rl_build_symbol(const rl_built *b, const char *name);
 bool rl_build_has_compiler(void);
-char *rl_build_assembly(const char *source, bool strict); /* malloc'ed; NULL: none */
-extern const char rl_prelude_text[];                      /* kernels/cpu/prelude.h, embedded when the library was built */
+char *rl_build_assembly(const char *source); /* malloc'ed; NULL: none */
+extern const char rl_prelude_text[];         /* kernels/cpu/prelude.h, embedded when the library was built */
 #endif

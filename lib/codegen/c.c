@@ -202,6 +202,13 @@ static void put_load(print *p, const lp_ins *i) {
   cg_put(t, is_half(dt) ? "])" : "]");
 }
 
+/* Strict plans round a half value where eager stores it. */
+static bool rounds(const print *p, const lp_ins *i) { return p->c->strict && is_half(i->dt); }
+static void put_round(print *p, const lp_ins *i) {
+  if (rounds(p, i)) cg_put(p->t, "rl_ld_%s(rl_st_%s(", rl_dtypes[i->dt].suffix, rl_dtypes[i->dt].suffix);
+}
+static const char *end_round(const print *p, const lp_ins *i) { return rounds(p, i) ? "))" : ""; }
+
 static void put_ew(print *p, const lp_ins *i) {
   char name[8][16];
   const char *names[8] = { 0 };
@@ -224,9 +231,10 @@ static void put_value(print *p, int n) {
     else cg_put(t, "(%s)v%d", compute_type(i->dt), i->arg[0]);
     break;
   case LP_RAND:
+    put_round(p, i);
     cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (int64_t)(", rl_ops[i->row].name, compute_suffix(i->dt), i->rng);
     put_position(t, p->k, &i->acc);
-    cg_put(t, "))");
+    cg_put(t, "))%s", end_round(p, i));
     break;
   case LP_CHECK: cg_put(t, "v%d", i->arg[0]); break;
   case LP_GATHER:
@@ -235,9 +243,10 @@ static void put_value(print *p, int n) {
     cg_put(t, " + ((uint64_t)v%d < %" PRId64 "u ? (int64_t)v%d : 0) * %" PRId64 "])", i->arg[0], i->bound, i->arg[0], i->stride);
     break;
   case LP_EW:
+    put_round(p, i);
     cg_put(t, "(%s)(", var_type(p->k, n));
     put_ew(p, i);
-    cg_put(t, ")");
+    cg_put(t, ")%s", end_round(p, i));
     break;
   default: cg_put(t, "0");
   }
@@ -305,11 +314,13 @@ static void put_reduction_name(cg_text *t, const lp_ins *i) { cg_put(t, "rlr_%s_
 
 static bool reduces_in(const lp_ins *i, int pass) { return i->op == LP_RED && i->pass == pass && i->rk != CG_RK_NONE; }
 
-/* Row and all-rows reductions of element values accumulate in s<n> inside a simd loop. */
+/* Whether a reduction takes a step for each element of a row; the others take one a row. The operand may be the same for all of them. */
+static bool by_element(const lp_ins *i) { return i->rk != CG_RK_COL || i->level == LP_ELEM; }
+
+/* Row and all-rows reductions accumulate in s<n> inside a simd loop. */
 static bool simd_reduced(const print *p, const lp_ins *i, int pass) {
   if (!reduces_in(i, pass) || i->level == LP_ELEM) return false;
-  if (p->rowless) return true;
-  return p->k->ins[i->arg[0]].level == LP_ELEM;
+  return p->rowless || by_element(i);
 }
 
 static bool simd_ok(const print *p, int pass) {
@@ -369,7 +380,7 @@ static void element_body(print *p, int pass) {
   memset(p->done, 0, (size_t)k->n);
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
-    if (!reduces_in(i, pass) || k->ins[i->arg[0]].level != LP_ELEM) continue;
+    if (!reduces_in(i, pass) || !by_element(i)) continue;
     char a[64], x[16];
     pull(p, i->arg[0], pass);
     snprintf(x, sizeof x, "v%d", i->arg[0]);
@@ -395,7 +406,7 @@ static bool pass_has_elements(const print *p, int pass) {
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     if (i->phase && i->op != LP_RED) continue;
-    if (i->op == LP_RED && reduces_in(i, pass) && p->k->ins[i->arg[0]].level == LP_ELEM) return true;
+    if (reduces_in(i, pass) && by_element(i)) return true;
     if (i->op == LP_STORE && i->level == LP_ELEM && i->pass == pass) return true;
     if (i->keep && i->pass == pass) return true;
   }
@@ -438,11 +449,19 @@ static void row_reductions_open(print *p, int pass) {
   }
 }
 
+/* A finished reduction as the value it stands for. */
+static void put_reduced(print *p, int n) {
+  const lp_ins *i = &p->k->ins[n];
+  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+  put_round(p, i);
+  cg_put(p->t, "(%s)a%d%s;\n", compute_type(i->dt), n, end_round(p, i));
+}
+
 static void row_reductions_close(print *p, int pass) {
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
-    line(p, "const %s v%d = (%s)a%d;", compute_type(i->dt), n, compute_type(i->dt), n);
+    put_reduced(p, n);
   }
 }
 
@@ -472,7 +491,7 @@ static void row_into_chunk(print *p, int pass) {
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     char a[16], x[16];
-    if (!reduces_in(i, pass) || i->rk != CG_RK_COL || p->k->ins[i->arg[0]].level == LP_ELEM) continue;
+    if (!reduces_in(i, pass) || by_element(i)) continue;
     snprintf(a, sizeof a, "a%d", n);
     snprintf(x, sizeof x, "v%d", i->arg[0]);
     combine(p, i, a, x);
@@ -605,7 +624,7 @@ static void scalar_results(print *p) {
       combine(p, i, a, x);
       p->depth = d;
     }
-    line(p, "const %s v%d = (%s)a%d;", compute_type(i->dt), n, compute_type(i->dt), n);
+    put_reduced(p, n);
   }
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
@@ -654,9 +673,11 @@ static void column_value(print *p, int n) {
     define(p, n);
     return;
   }
-  cg_put(p->t, "%*sconst %s v%d = c%d[", 2 * p->depth, "", compute_type(i->dt), n, n);
+  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+  put_round(p, i);
+  cg_put(p->t, "c%d[", n);
   put_inner_position(p->t, p->k);
-  cg_put(p->t, "];\n");
+  cg_put(p->t, "]%s;\n", end_round(p, i));
 }
 
 static void column_results(print *p) {

@@ -502,7 +502,7 @@ static void measure(cg *c, lp_kernel *k) {
   for (int i = 0; i < k->n; i++) {
     const lp_ins *p = &k->ins[i];
     int64_t n = p->level == LP_ELEM ? (p->phase && p->op != LP_RED ? k->inner : k->rows * k->inner) : p->level == LP_ROW && !p->phase ? k->rows : 1;
-    if (p->op == LP_RED) n = k->ins[p->arg[0]].level == LP_ELEM ? k->rows * k->inner : k->rows;
+    if (p->op == LP_RED) n = p->rk != CG_RK_COL || p->level == LP_ELEM ? k->rows * k->inner : k->rows;
     w += lp_cost(p) * (double)n;
     if (p->op == LP_EW || p->op == LP_RED) k->flops += n;
     if (p->op == LP_LOAD || p->op == LP_STORE) {

@@ -52,12 +52,22 @@ static bool dec_is_composite(int op) {
   return op < RL_NOP && rl_ops[op].formula && !(rl_ops[op].flags & RL_OPF_PRIM) && rl_ops[op].kind != RL_K_VIEW;
 }
 
+/* An elementwise composite of a half type computes in float and rounds once, as its kernel does. */
+static bool dec_widens(const rl_graph *g, const rl_node *n) {
+  rl_dtype dt = (rl_dtype)g->types[n->type].dtype;
+  return (dt == RL_F16 || dt == RL_BF16) && rl_ops[n->op].kind == RL_K_EW;
+}
+
 /* The formula on fakes of the new graph. */
 static rl_status dec_formula(dec *d, const rl_node *n, rl_tensor **in, rl_tensor **out) {
   const rl_attrs *a = n->attrs < 0 ? NULL : &d->old->attrs[n->attrs];
   for (int k = 0; k < n->nin; k++) {
     rl_ref i = d->old->refs[n->in + k];
-    if (i >= 0 && !(in[k] = graph_fake(d->g, d->map[i]))) return RL_ERR;
+    if (i < 0) continue;
+    rl_ref x = d->map[i];
+    const rl_type *t = rl_node_type(d->g, x);
+    if (dec_widens(d->old, n) && t->dtype == d->old->types[n->type].dtype && !t->weak) x = graph_emit_cast(d->g, x, RL_F32);
+    if (x < 0 || !(in[k] = graph_fake(d->g, x))) return RL_ERR;
   }
   return rl_expand((rl_op)n->op, in, n->nin, a, out);
 }
@@ -67,6 +77,13 @@ static rl_ref dec_at_start(rl_graph *g, rl_ref x) {
   if (x < 0) return -1;
   const rl_geom *ge = graph_node_geom(g, x);
   return ge->offset == 0 && graph_geom_dense(ge) ? x : graph_emit_copy(g, x);
+}
+
+/* The result as the new graph has it, in the composite's type. */
+static rl_ref dec_result(dec *d, const rl_node *n, rl_tensor *out) {
+  rl_ref x = rl_graph_ref(d->g, out);
+  if (dec_widens(d->old, n)) x = graph_emit_cast(d->g, x, (rl_dtype)d->old->types[n->type].dtype);
+  return dec_at_start(d->g, x);
 }
 
 static bool dec_expand(dec *d, rl_ref r) {
@@ -82,7 +99,7 @@ static bool dec_expand(dec *d, rl_ref r) {
   bool ok = dec_formula(d, n, in, out) == RL_OK;
   d->g->rng_total = RL_MAX(drawn, d->g->rng_total);
   for (int k = 0; k < n->nout; k++) {
-    if (ok && out[k]) ok = (d->map[r + k] = dec_at_start(d->g, rl_graph_ref(d->g, out[k]))) >= 0;
+    if (ok && out[k]) ok = (d->map[r + k] = dec_result(d, n, out[k])) >= 0;
     if (out[k]) rl_tensor_release(out[k]);
   }
   for (int k = 0; k < n->nin; k++)

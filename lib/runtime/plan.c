@@ -157,7 +157,7 @@ static rl_status bind_steps(rl_plan *p) {
   return RL_OK;
 }
 
-static void debug_compiled(const rl_plan *p, bool strict) {
+static void debug_compiled(const rl_plan *p) {
   int level = rl_env_int(RL_ENV_DEBUG);
   if (level >= 1)
     fprintf(stderr, "[compile] %d nodes: %d kernels, %d calls, arena %" PRId64 " bytes, %s in %.0f ms\n", p->g->n, p->info.kernels, p->info.calls,
@@ -169,7 +169,7 @@ static void debug_compiled(const rl_plan *p, bool strict) {
   }
   if (level >= 4) fprintf(stderr, "%s", p->prog.source);
   if (level >= 7) {
-    char *a = rl_build_assembly(p->prog.source, strict);
+    char *a = rl_build_assembly(p->prog.source);
     if (a) fprintf(stderr, "%s", a);
     free(a);
   }
@@ -190,13 +190,13 @@ static rl_status compile(rl_plan *p, bool strict) {
       warn_interpreted("no C compiler found");
       return RL_OK;
     }
-    RL_TRY(rl_build(p->prog.source, strict, &p->built));
+    RL_TRY(rl_build(p->prog.source, &p->built));
   }
   RL_TRY(bind_memory(p));
   RL_TRY(bind_steps(p));
   p->info.build_s = p->built.seconds;
   p->info.from_cache = p->built.from_cache;
-  debug_compiled(p, strict);
+  debug_compiled(p);
   return RL_OK;
 }
 
