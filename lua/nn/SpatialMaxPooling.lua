@@ -28,8 +28,12 @@ end
 
 function SpatialMaxPooling:compute(input)
    local x, single = conv.batch(input, 3)
-   local y = max_pool2d(x, {self.kH, self.kW}, {self.dH, self.dW}, {self.padH or 0, self.padW or 0},
+   local y, positions = max_pool2d(x, {self.kH, self.kW}, {self.dH, self.dW}, {self.padH or 0, self.padW or 0},
       {self.dilationH or 1, self.dilationW or 1}, self.ceil_mode or false)
+   if self.keepIndices then -- a SpatialMaxUnpooling reads them
+      self.indices = positions + 1
+      self.iheight, self.iwidth = x:size(3), x:size(4)
+   end
    return conv.unbatch(y, single)
 end
 

@@ -26,6 +26,7 @@ setmetatable(types, {__index = function(_, typename)
 end})
 
 nn.utils = require 'nn.utils'
+nn.tables = require 'nn.tables'
 require 'nn.Module'
 require 'nn.Criterion'
 require 'nn.Container'
