@@ -13,6 +13,6 @@ dependencies = { 'lua >= 5.1, < 5.2' }
 build = {
    type = 'command',
    build_command = 'cmake -S . -B build.luarocks -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"'
-      .. ' -DRL_LUADIR="$(LUADIR)" -DRL_LIBDIR="$(LIBDIR)" && cmake --build build.luarocks --parallel',
+      .. ' -DRL_LUADIR="$(LUADIR)" -DRL_LIBDIR="$(LIBDIR)" -DRL_BINDIR="$(BINDIR)" && cmake --build build.luarocks --parallel',
    install_command = 'cmake --install build.luarocks',
 }
