@@ -137,3 +137,29 @@ it('a masked selection keeps the order', function()
    end
    assert.equal(at, r:size(1))
 end)
+
+it('max pooling over windows of 2 by 2 is alike on every layout, with NaN, infinities and ties', function()
+   local C = require 'relume.core'
+   for _, dtype in ipairs { 'torch.FloatTensor', 'torch.DoubleTensor' } do
+      for _, size in ipairs { { 2, 3, 24, 24 }, { 1, 2, 5, 7 }, { 2, 1, 2, 3 }, { 1, 1, 17, 34 } } do
+         local x = torch.Tensor(unpack(size)):random(1, 4):type(dtype)
+         for i = 1, x:nElement(), 3 do x:view(-1)[i] = i % 4 == 0 and 0 / 0 or i % 4 == 1 and -math.huge or math.huge end
+         local wide = x.new(size[1], size[2], size[3], 2 * size[4])
+         local strided = wide:narrow(4, 1, size[4]):copy(x)
+         local function pool(v) return C.op.max_pool2d(v, { 2, 2 }, { 2, 2 }, { 0, 0 }, { 1, 1 }) end
+         local r, at = pool(x)
+         local want, where = pool(strided)
+         for i = 1, r:nElement() do
+            local a, b = r:view(-1)[i], want:contiguous():view(-1)[i]
+            assert.is_true(a == b or a ~= a and b ~= b)
+            assert.equal(where:contiguous():view(-1)[i], at:view(-1)[i])
+         end
+         local back = C.op.max_pool2d_dx(r, at, { size[3], size[4] })
+         local other = C.op.max_pool2d_dx(r, at:transpose(3, 4):contiguous():transpose(3, 4), { size[3], size[4] })
+         for i = 1, back:nElement() do
+            local a, b = back:view(-1)[i], other:contiguous():view(-1)[i]
+            assert.is_true(a == b or a ~= a and b ~= b)
+         end
+      end
+   end
+end)

@@ -23,9 +23,18 @@ static void span(const pool *q, int64_t v, int64_t d, int64_t *lo, int64_t *hi) 
   *hi = q->w > o ? RL_MIN(q->ow, (q->w - 1 - o) / s + 1) : 0;
   *hi = RL_MAX(*hi, *lo);
 }
+/* Windows of 2 by 2, side by side, all of them inside the plane. */
+static bool halves(const pool *q) {
+  bool two = q->k[0] == 2 && q->k[1] == 2 && q->s[0] == 2 && q->s[1] == 2 && q->d[0] == 1 && q->d[1] == 1;
+  return two && !q->p[0] && !q->p[1] && 2 * q->oh <= q->h && 2 * q->ow <= q->w && q->h * q->w < INT32_MAX;
+}
 /* Contiguous float or double planes: one row function a window position. */
 #define MAX_ROWS(S, T) \
   static void max_rows_##S(const pool *q, const T *x, T *r, int64_t *at) { \
+    if (halves(q)) { \
+      rl_rows()->maxpool2_##S(q->oh, q->ow, q->w, x, r, at); \
+      return; \
+    } \
     for (int64_t i = 0; i < q->oh; i++, r += q->ow, at += q->ow) { \
       for (int64_t j = 0; j < q->ow; j++) r[j] = -INFINITY, at[j] = -1; \
       int64_t y0 = i * q->s[0] - q->p[0], lo, hi; \
@@ -81,13 +90,44 @@ RL_KERNEL(max_pool2d) {
   return RL_OK;
 }
 
+/* Contiguous planes: positions need no division. */
+#define MAX_BACK(S, T) \
+  static bool max_back_##S(const pool *q, const T *g, const int64_t *at, T *r) { \
+    int64_t n = q->oh * q->ow, size = q->h * q->w; \
+    bool bad = false; \
+    memset(r, 0, (size_t)size * sizeof(T)); \
+    for (int64_t i = 0; i < n; i++) { \
+      if ((uint64_t)at[i] < (uint64_t)size) r[at[i]] += g[i]; \
+      else bad = true; \
+    } \
+    return bad; \
+  }
+MAX_BACK(f32, float)
+MAX_BACK(f64, double)
+
+static bool max_back(const pool *q, const rl_tensor *g, const rl_tensor *idx, rl_tensor *r) {
+  const int64_t *at = rl_data(idx), n = q->oh * q->ow, m = q->h * q->w;
+  bool bad = false;
+#pragma omp parallel for schedule(static) reduction(|| : bad) if (q->planes * n > 16384)
+  for (int64_t t = 0; t < q->planes; t++)
+    bad = (g->dtype == RL_F32 ? max_back_f32(q, (const float *)rl_data(g) + t * n, at + t * n, (float *)rl_data(r) + t * m)
+                              : max_back_f64(q, (const double *)rl_data(g) + t * n, at + t * n, (double *)rl_data(r) + t * m)) ||
+          bad;
+  return bad;
+}
+
+static rl_status outside(const pool *q) {
+  return rl_error("[max_pool2d_dx] a position lies outside its plane of %lldx%lld", (long long)q->h, (long long)q->w);
+}
+
 RL_KERNEL(max_pool2d_dx) {
   RL_KERNEL_UNUSED;
   const rl_tensor *g = in[0], *idx = in[1];
   pool q = pool_of(out[0], g);
+  bool bad = false, dense = rl_is_contiguous(g) && rl_is_contiguous(idx) && rl_is_contiguous(out[0]);
+  if (dense && (g->dtype == RL_F32 || g->dtype == RL_F64) && rl_numel(g)) return max_back(&q, g, idx, out[0]) ? outside(&q) : RL_OK;
   RL_TRY(rl_move_zero(out[0]));
   if (!rl_numel(g)) return RL_OK;
-  bool bad = false;
   const int64_t *sr = out[0]->stride, *sg = g->stride, *si = idx->stride;
 #define MAXB(S, C, LD, ST) \
   _Pragma("omp parallel for schedule(static) if (q.planes * q.oh * q.ow > 16384)") for (int64_t t = 0; t < q.planes; t++) { \
@@ -107,7 +147,7 @@ RL_KERNEL(max_pool2d_dx) {
   }
   BY_DTYPE(g->dtype, MAXB)
 #undef MAXB
-  return bad ? rl_error("[max_pool2d_dx] a position lies outside its plane of %lldx%lld", (long long)q.h, (long long)q.w) : RL_OK;
+  return bad ? outside(&q) : RL_OK;
 }
 
 /* Window of output position i: [*lo, *hi) inside the plane; returns what to divide by along this axis (padding counted or not). */

@@ -17,8 +17,9 @@
   void (*back_##S)(int64_t n, const T *g, const T *x, const T *w, double a, double b, double c, T *r);          /* a g w + b x + c */ \
   void (*gather_back_##S)(int64_t n, const T *g, const T *x, double mean, double rstd, double *dw, double *db); /* dw += g h, db += g */ \
   void (*maxpool_##S)(int64_t n, const T *x, int64_t step, int64_t pos, T *best, \
-                      int64_t *at);                               /* x[i step] at pos + i step replaces best[i]; at < 0: none yet */ \
-  void (*addstep_##S)(int64_t n, const T *x, int64_t step, T *r); /* r[i] += x[i step] */
+                      int64_t *at); /* x[i step] at pos + i step replaces best[i]; at < 0: none yet */ \
+  void (*maxpool2_##S)(int64_t oh, int64_t ow, int64_t w, const T *x, T *r, int64_t *at); /* a plane in windows of 2 by 2, rows w apart */ \
+  void (*addstep_##S)(int64_t n, const T *x, int64_t step, T *r);                         /* r[i] += x[i step] */
 
 typedef struct rl_row_fns {
   RL_ROW_FNS(f32, float)

@@ -2,6 +2,7 @@
 #include "loop.h"
 #include "rows.h"
 #include "row.h"
+#include <string.h>
 
 #define LANES 16
 #define FOLD_SUM(EXPR) \
@@ -19,6 +20,12 @@
     } \
     for (int k = 0; k < LANES; k++) total += (double)lane[k]; \
   }
+
+/* Whether y replaces the largest so far, x: greater, or the first NaN. */
+#define BEATS(S, T) \
+  static inline bool rl_beats_##S(T y, T x) { return !(y <= x) & (x == x); }
+BEATS(f32, float)
+BEATS(f64, double)
 
 #define ROWS(S, TT) \
   typedef TT T_##S; \
@@ -110,6 +117,31 @@
     else if (step == 2) take_##S(n, x, 2, pos, best, at); \
     else take_##S(n, x, step, pos, best, at); \
   } \
+  static void maxpool2_##S(int64_t oh, int64_t ow, int64_t w, const TT *x, TT *r, int64_t *at) { \
+    TT a[64] = { 0 }, b[64] = { 0 }, c[64] = { 0 }, d[64] = { 0 }; \
+    int32_t pos[64] = { 0 }, kb[64], kd[64], low[64]; \
+    const int32_t below = (int32_t)w; \
+    int64_t row = 0, col = 0; \
+    for (int64_t o = 0, n = oh * ow; o < n; o += 64) { \
+      const int64_t m = n - o < 64 ? n - o : 64; \
+      for (int64_t i = 0; i < m; i++) { \
+        const int64_t q = 2 * (row * w + col); \
+        a[i] = x[q], b[i] = x[q + 1], c[i] = x[q + w], d[i] = x[q + w + 1]; \
+        pos[i] = (int32_t)q; \
+        if (++col == ow) col = 0, row++; \
+      } \
+      /* one choice a loop: compilers make branches of several, and these are not predictable */ \
+      RL_IVDEP for (int i = 0; i < 64; i++) kb[i] = rl_beats_##S(b[i], a[i]); \
+      RL_IVDEP for (int i = 0; i < 64; i++) kd[i] = rl_beats_##S(d[i], c[i]); \
+      RL_IVDEP for (int i = 0; i < 64; i++) a[i] = kb[i] ? b[i] : a[i]; \
+      RL_IVDEP for (int i = 0; i < 64; i++) c[i] = kd[i] ? d[i] : c[i]; \
+      RL_IVDEP for (int i = 0; i < 64; i++) low[i] = rl_beats_##S(c[i], a[i]); \
+      RL_IVDEP for (int i = 0; i < 64; i++) a[i] = low[i] ? c[i] : a[i]; \
+      RL_IVDEP for (int i = 0; i < 64; i++) pos[i] += low[i] ? below + kd[i] : kb[i]; \
+      memcpy(r + o, a, (size_t)m * sizeof(TT)); \
+      for (int64_t i = 0; i < m; i++) at[o + i] = pos[i]; \
+    } \
+  } \
   static void addstep_##S(int64_t n, const TT *x, int64_t step, TT *r) { \
     if (step == 1) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] += x[i]; \
     else if (step == 2) RL_IVDEP for (int64_t i = 0; i < n; i++) r[i] += x[2 * i]; \
@@ -142,7 +174,7 @@ HALF_DRAW(randn, bf16, rl_bf16)
 #define TABLE(S) \
   .softmax_##S = softmax_##S, .log_softmax_##S = log_softmax_##S, .softmax_dx_##S = softmax_dx_##S, .log_softmax_dx_##S = log_softmax_dx_##S, \
   .sum_##S = sum_##S, .sumsq_##S = sumsq_##S, .dots_##S = dots_##S, .scale_##S = scale_##S, .affine_##S = affine_##S, .back_##S = back_##S, \
-  .gather_back_##S = gather_back_##S, .maxpool_##S = maxpool_##S, .addstep_##S = addstep_##S
+  .gather_back_##S = gather_back_##S, .maxpool_##S = maxpool_##S, .maxpool2_##S = maxpool2_##S, .addstep_##S = addstep_##S
 const rl_row_fns RL_CAT(rl_row_table, RL_ISA) = {
   TABLE(f32),
   TABLE(f64),
