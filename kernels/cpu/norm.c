@@ -280,7 +280,7 @@ RL_KERNEL(nll_loss) {
 #undef AT
     loss -= v * t, total += t;
   }
-  if (a->v[0].i) loss /= total;
+  if (a->v[0].i && total != 0) loss /= total; /* nothing counts: 0 */
 #define PUT(S, C, LD, ST) \
   *(S *)rl_data(out[0]) = ST((C)loss); \
   *(S *)rl_data(out[1]) = ST((C)total);

@@ -137,6 +137,13 @@ static int storage_newindex(lua_State *L) {
   return 0;
 }
 
+/* s == r: two Lua objects of one storage are equal. */
+static int storage_eq(lua_State *L) {
+  rl_storage *a = bind_tostorage(L, 1);
+  lua_pushboolean(L, a && a == bind_tostorage(L, 2));
+  return 1;
+}
+
 static int storage_size(lua_State *L) {
   lua_pushnumber(L, (lua_Number)bind_storage(L, 1)->size);
   return 1;
@@ -217,6 +224,7 @@ static int storage_free(lua_State *L) {
 
 static const bind_reg methods[] = { { "size", storage_size },
                                     { "__len", storage_size },
+                                    { "__eq", storage_eq },
                                     { "resize", storage_resize },
                                     { "fill", storage_fill },
                                     { "copy", storage_copy },

@@ -1,7 +1,7 @@
 -- BatchNormalization (Ioffe and Szegedy, 2015): each feature to mean 0 and variance 1 over the batch, then scaled and shifted.
 
 local op = require('relume.core').op
-local batch_norm, batch_norm_eval = op.batch_norm, op.batch_norm_eval
+local batch_norm, batch_norm_eval, unsqueeze = op.batch_norm, op.batch_norm_eval, op.unsqueeze
 local BatchNormalization = torch.class('nn.BatchNormalization', 'nn.Module')
 
 BatchNormalization.__version = 2
@@ -49,7 +49,7 @@ end
 function BatchNormalization:compute(input, weight, bias)
    self:checkInputDim(input)
    local single = input:dim() < self.nDim
-   local x = single and nn.utils.addSingletonDimension(input, 1) or input
+   local x = single and unsqueeze(input, 0) or input
    local y
    if self.train == false then
       y = batch_norm_eval(x, self.running_mean, self.running_var, weight, bias, self.eps)

@@ -13,6 +13,7 @@ end
 
 function CrossEntropyCriterion:compute(input, target)
    local nll = self.nll
+   if self.sizeAverage ~= nil and nll.sizeAverage ~= self.sizeAverage then nll.sizeAverage = self.sizeAverage end
    if input:dim() > 2 then input = torch.squeeze(input) end
    local x, y = batch(nll, input, target)
    return cross_entropy(x, y, nll.weights, nll.sizeAverage, 1, nll.ignoreIndex or -100)

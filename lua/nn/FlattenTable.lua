@@ -6,6 +6,7 @@ function FlattenTable:__init()
    nn.Module.__init(self)
    self.output = {}
    self.gradInput = {}
+   self.input_map = {} -- another table when the structure changed
 end
 
 local function flatten(x, list)
@@ -27,7 +28,13 @@ end
 
 function FlattenTable:updateOutput(input)
    assert(type(input) == 'table', 'input must be a table')
-   self.output = flatten(input, {})
+   local list = flatten(input, {})
+   if #list == #self.output then -- the same table again, as the original does while the structure stays
+      for i = 1, #list do self.output[i] = list[i] end
+   else
+      self.output = list
+      self.input_map = {}
+   end
    return self.output
 end
 
@@ -37,6 +44,6 @@ function FlattenTable:updateGradInput(input, gradOutput)
 end
 
 function FlattenTable:clearState()
-   self.output, self.gradInput = {}, {}
+   self.output, self.gradInput, self.input_map = {}, {}, {}
    return self
 end

@@ -44,6 +44,12 @@ function LookupTable:scaleGradByFreq()
    return self
 end
 
+--- Gives up gradWeight: the rows are learnt by accUpdateGradParameters and backwardUpdate alone.
+function LookupTable:accUpdateOnly()
+   self.gradWeight = nil
+   return self
+end
+
 -- Integers for the kernels; float tensors of whole numbers are allowed, as in the original.
 local function toIndex(input)
    if input:type() == 'torch.LongTensor' then return input end

@@ -107,14 +107,19 @@ function utils.recursiveCopy(t1, t2, async)
    return t1, t2
 end
 
---- tensor with a dimension of size 1 put in at dim.
+--- addSingletonDimension([res,] tensor [, dim = 1]): tensor with a dimension of size 1 put in at dim, sharing its memory.
 function utils.addSingletonDimension(tensor, dim, ...)
-   if torch.isTensor(dim) then tensor, dim = dim, ... end
+   local res
+   if torch.isTensor(dim) then res, tensor, dim = tensor, dim, ... end
    dim = dim or 1
+   if dim < 1 or dim > tensor:dim() + 1 then
+      error(('[addSingletonDimension] dimension; got %d, need 1 to %d'):format(dim, tensor:dim() + 1), 2)
+   end
+   if not res then return tensor:unsqueeze(dim) end
    local size, stride = tensor:size():totable(), tensor:stride():totable()
    table.insert(size, dim, 1)
    table.insert(stride, dim, 1)
-   return tensor.new():set(tensor:storage(), tensor:storageOffset(), torch.LongStorage(size), torch.LongStorage(stride))
+   return res:set(tensor:storage(), tensor:storageOffset(), torch.LongStorage(size), torch.LongStorage(stride))
 end
 
 --- A view of input with the sizes given, through a contiguous copy where needed.

@@ -21,7 +21,7 @@ local function nll(a, at)
          sum, total = sum - t * x[nd.at(x.size, { i - 1, c })], total + t
       end
    end
-   return at.average and sum / total or sum, total
+   return at.average and sum / (total == 0 and 1 or total) or sum, total
 end
 
 local function labelled(dtype, ops)
@@ -30,6 +30,7 @@ local function labelled(dtype, ops)
    return {
       { inputs = { value(ops, dtype, { 4, 3 }), classes(ops, 4, 3, 0), false } },
       { inputs = { value(ops, dtype, { 5, 4 }), ignored, value(ops, dtype, { 4 }, 0.5, 2) }, attrs = { true, 1, 3 } },
+      { inputs = { value(ops, dtype, { 2, 4 }), classes(ops, 2, 1, 3), value(ops, dtype, { 4 }, 0.5, 2) }, attrs = { true, 1, 3 } }, -- nothing counts
       { inputs = { value(ops, dtype, { 4, 3 }), classes(ops, 4, 3, 1, 'Float'), value(ops, dtype, { 3 }, 0.5, 2) }, attrs = { false, 1 } },
    }
 end
