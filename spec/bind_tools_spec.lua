@@ -119,3 +119,19 @@ describe('memory', function()
       assert.is_true(C.memory().peak - before < 150e6, C.memory().peak - before)
    end)
 end)
+
+describe('settings', function()
+   it('RELUME_THREADS limits the kernels\' threads', function()
+      if (os.getenv 'BUILD' or ''):find 'asan' then return end -- the program is an interpreter of its own
+      local name = os.tmpname()
+      local file = assert(io.open(name, 'w'))
+      file:write(("package.path, package.cpath = %q, %q; require 'torch'; print(torch.getnumthreads())"):format(package.path, package.cpath))
+      file:close()
+      for _, n in ipairs { 1, 3 } do
+         local pipe = assert(io.popen(('RELUME_THREADS=%d luajit %s 2>&1'):format(n, name)))
+         assert.equal(n .. '\n', pipe:read '*a')
+         pipe:close()
+      end
+      os.remove(name)
+   end)
+end)

@@ -155,4 +155,8 @@ static const bind_reg core[] = { { "clock", os_clock },
                                  { "getNumCores", get_cores },
                                  { NULL, NULL } };
 
-void bind_open_os(lua_State *L) { bind_core(L, core); }
+void bind_open_os(lua_State *L) {
+  int n = rl_env_int(RL_ENV_THREADS);
+  if (n > 0) omp_set_num_threads(n);
+  bind_core(L, core);
+}

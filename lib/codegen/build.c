@@ -165,7 +165,7 @@ static rl_status log_error(const char *log) {
   size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
   text[n] = 0;
   if (f) fclose(f);
-  return rl_error("[compile] the C compiler refused generated code; got\n%s", text);
+  return rl_error("[compile] the C compiler refused generated code; got %s", text);
 }
 
 static void temp_name(char *out, size_t n, const char *folder, const char *key, const char *ext) {

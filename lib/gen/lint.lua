@@ -78,7 +78,7 @@ end
 -- 4. Nothing is dead. Text of everything but the tables, and of the formulas.
 local all, formulas = {}, {}
 for _, s in ipairs(sources) do
-   if s.path ~= 'lib/ops.def' and not s.path:match '^spec/' then all[#all + 1] = s.text end
+   if not s.path:match '%.def$' and not s.path:match '^spec/' then all[#all + 1] = s.text end
 end
 for _, row in ipairs(rows) do
    formulas[#formulas + 1] = (row.formula or '') .. ' ' .. tostring(row.grad or '')
