@@ -29,6 +29,17 @@ static rl_status pass_check(const char *name, const rl_graph *g) {
   return rl_error("[%s] left a bad graph: %s", name, m);
 }
 
+/* What reaches a backend: rows of the closed set (a view is its geometry, whatever its name) and the graph's own kinds but write. */
+static rl_status pass_closed(const rl_graph *g) {
+  for (rl_ref r = 0; r < g->n; r++) {
+    int op = g->nodes[r].op;
+    bool row = op < RL_NOP && (rl_ops[op].kind == RL_K_VIEW || (rl_ops[op].flags & RL_OPF_PRIM));
+    if (!row && (op < RL_NOP || op == RL_G_WRITE))
+      return rl_error("[graph] %%%d = %s reaches the backend, which takes primitives", r, rl_node_name(op));
+  }
+  return RL_OK;
+}
+
 /* The functional primitive graph of a recorded graph, which stays as it is; NULL with a message when a pass fails. */
 rl_graph *rl_pass_run(const rl_graph *g) {
   const rl_graph *at = g;
@@ -42,6 +53,10 @@ rl_graph *rl_pass_run(const rl_graph *g) {
       return NULL;
     }
     at = next;
+  }
+  if (at != g && pass_closed(at) != RL_OK) {
+    rl_graph_free((rl_graph *)at);
+    return NULL;
   }
   return (rl_graph *)at;
 }

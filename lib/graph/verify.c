@@ -107,7 +107,7 @@ static rl_status verify_row(const rl_graph *g, rl_ref r) {
 static rl_status verify_prim(const rl_graph *g, rl_ref r) {
   const rl_node *n = &g->nodes[r];
   if (n->op >= RL_NOP) return RL_OK;
-  if (rl_ops[n->op].kind == RL_K_COMP && !(rl_ops[n->op].flags & RL_OPF_PRIM)) BAD(g, r, "not a primitive");
+  if (rl_ops[n->op].kind != RL_K_VIEW && !(rl_ops[n->op].flags & RL_OPF_PRIM)) BAD(g, r, "not a primitive");
   if (rl_ops[n->op].kind != RL_K_EW) return RL_OK;
   rl_dtype dt = RL_NDTYPE;
   for (int k = 0; k < n->nin; k++) {
