@@ -235,11 +235,17 @@ function State:learn(entry, i, ...)
    local reason = ('%s (%s)'):format(emit.describe(g), g.where or '?')
    self.reasons[#self.reasons + 1] = reason
    log.log(3, 'recompiles %s: %s', self.name, reason)
-   if self.opts.onRecompile then self.opts.onRecompile(reason) end
+   local react = self.opts.onRecompile
+   if type(react) == 'function' then react(reason)
+   elseif react == 'warn' then warn(('%s is compiled again, because another value came for: %s'):format(self.name, reason))
+   elseif react == 'error' then
+      error(('[compile] recompile of %s; another value came for: %s (options.onRecompile is error)'):format(self.name, reason), 0)
+   end
 end
 
 -- Every entry missed.
 function State:exhausted(entry, i, ...)
+   if self.opts.onRecompile == 'eager' then return eager(self, ...) end
    if #self.entries >= LIMIT then
       local g = entry.guards[i]
       self:count 'limit'
@@ -248,7 +254,7 @@ function State:exhausted(entry, i, ...)
          local text = ('%s was compiled %d times and runs eagerly now when none of them fits; what changes is: %s (%s)'):format(self.name, LIMIT,
             emit.describe(g), g.where or '?')
          warn(text)
-         if self.opts.fullgraph then error('[compile] ' .. text, 0) end
+         if self.opts.fullgraph or self.opts.onRecompile == 'error' then error('[compile] ' .. text, 0) end
       end
       return eager(self, ...)
    end

@@ -14,17 +14,22 @@ local enabled = (okC and C.env and C.env 'jit' or tonumber(os.getenv 'RELUME_JIT
 M.enabled = enabled
 
 local known = {fullgraph = true, dynamic = true, backend = true, mode = true, strict = true, onRecompile = true}
+local reactions = {warn = true, error = true, eager = true}
 
 --- Makes a Lua function, or a module's forward and backward, fast: its tensor ops become one plan that one call runs.
 -- Results, in-place changes and side effects stay as they are. What cannot be captured runs eagerly and is reported once.
 -- @param f function, nn module or criterion
 -- @param opts table: fullgraph (raise instead of running eagerly), strict (half types round where eager stores), backend (function(graph, inputs) that returns
---   a function of the inputs), mode, dynamic, onRecompile (function(reason))
+--   a function of the inputs), mode, dynamic, onRecompile (function(reason), or 'warn', 'error' or 'eager')
 -- @return a function to be called as f, or the same module; f itself under RELUME_JIT=0
 function M.compile(f, opts)
    if type(f) == 'table' and f.fullgraph ~= nil and opts == nil and getmetatable(f) == nil then f, opts = nil, f end
    for name in pairs(opts or {}) do
       if not known[name] then error(('[compile] option; got %s, need fullgraph, dynamic, backend, mode, strict or onRecompile'):format(tostring(name)), 2) end
+   end
+   local react = opts and opts.onRecompile
+   if react ~= nil and type(react) ~= 'function' and not reactions[react] then
+      error(("[compile] onRecompile; got %s, need a function, 'warn', 'error' or 'eager'"):format(tostring(react)), 2)
    end
    if f == nil and opts then return function(g) return M.compile(g, opts) end end
    if type(f) ~= 'function' and type(f) ~= 'table' then error(('[compile] function; got %s, need a Lua function or a module'):format(type(f)), 2) end

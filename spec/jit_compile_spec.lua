@@ -248,6 +248,23 @@ describe('what is not captured', function()
       assert.equal(7, reasons)
    end)
 
+   it('reacts to a recompile as told', function()
+      local function f(x) return x * 2 end
+      local once = torch.compile(f, {onRecompile = 'eager'})
+      for n = 1, 3 do assert.equal(n, once(torch.ones(n)):size(1)) end
+      assert.equal(1, stats(once).compiles)
+      assert.equal(2, stats(once).eager)
+      local strict = torch.compile(f, {onRecompile = 'error'})
+      strict(torch.ones(1))
+      local ok, e = pcall(strict, torch.ones(2))
+      assert.is_false(ok)
+      assert.truthy(e:find 'types, sizes, strides or storages of the tensors')
+      local warned = torch.compile(f, {onRecompile = 'warn'})
+      for n = 1, 3 do assert.equal(2, warned(torch.ones(n))[n]) end
+      assert.equal(3, stats(warned).compiles)
+      assert.is_false(pcall(torch.compile, f, {onRecompile = 'often'}))
+   end)
+
    it('answers isCompiling, reset and unknown options', function()
       local c = torch.compile(function() return torch.compiler.isCompiling() end)
       assert.is_true(c())
