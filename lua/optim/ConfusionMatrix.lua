@@ -118,6 +118,43 @@ function ConfusionMatrix:farFrr()
    return torch.FloatTensor(fars), torch.FloatTensor(frrs), far, frr
 end
 
+-- Classes in falling order of a list of numbers.
+local function falling(list)
+   local order = {}
+   for i = 1, #list do order[i] = i end
+   table.sort(order, function(a, b)
+      if list[a] ~= list[b] then return list[a] > list[b] end
+      return a < b
+   end)
+   return order
+end
+
+--- The matrix as a picture: a (n block, n block) tensor of each row's shares, 0 to 1, with lines of 0.1 between cells. sortmode: 'score'
+-- (default, by accuracy) or 'occurrence'; display: shown with image.display where the package image is there; block (25): pixels a cell.
+-- Also returns the order of the classes. (The original's legend needs Qt; names and accuracies are in tostring.)
+function ConfusionMatrix:render(sortmode, display, block)
+   sortmode, block = sortmode or 'score', block or 25
+   if sortmode ~= 'score' and sortmode ~= 'occurrence' then error('sort mode must be one of: score | occurrence', 2) end
+   local n, shares, key = self.nclasses, {}, {}
+   for t = 1, n do
+      local total = self.mat[t]:sum()
+      shares[t] = self.mat[t]:double() / math.max(total, 1)
+      key[t] = sortmode == 'score' and shares[t][t] or total
+   end
+   local order, picture = falling(key), torch.zeros(n * block, n * block)
+   for t = 1, n do
+      for p = 1, n do
+         picture:narrow(1, (t - 1) * block + 1, block):narrow(2, (p - 1) * block + 1, block):fill(shares[order[t]][order[p]])
+      end
+   end
+   for t = 1, n do
+      picture:select(1, t * block):fill(0.1)
+      picture:select(2, t * block):fill(0.1)
+   end
+   if display then require('image').display {image = picture, legend = 'Confusion matrix [sorted by ' .. sortmode .. ']'} end
+   return picture, order
+end
+
 -- Width of one cell, and the row labels' format.
 local function cellWidth(self)
    local width = 8
