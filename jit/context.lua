@@ -16,7 +16,7 @@ local CHANGES = 3 -- a string behind a graph break that was seen to change so of
 --- marks: what changed between earlier captures of this closure ({dyn, struct, proto} by source id). opts: torch.compile's options.
 function Context.new(marks, opts)
    return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {},
-      touched = {}, touchedCells = {}, frames = {}, steps = 0, outer = 0, tails = 0, tables = {}}, Context)
+      touched = {}, touchedCells = {}, frames = {}, steps = 0, outer = 0, tails = 0, tables = {}, tapeKeys = {}}, Context)
 end
 
 -- Breaks and errors ------------------------------------------------------------------------------------------------------------
@@ -276,8 +276,15 @@ end
 
 -- Tables -----------------------------------------------------------------------------------------------------------------------
 
---- The raw key under which a value is kept: constants as they are, objects by identity.
-function Context:key(v)
+-- Side tables of gradient records: capture sees none of what eager left there.
+local function isTape(t)
+   local mt = t.real and dgetmeta(t.real)
+   return mt and rawget(mt, '__tape')
+end
+
+--- The raw key under which a value is kept in t: constants as they are, objects by identity. A module that may be another one at the next
+-- call (an argument) can be the key of a tape, from which nothing is read: there its record is dropped under the name it then has.
+function Context:key(v, t)
    local k = v.k
    if k == 'const' then return self:need(v) end
    if k == 'num' then return self:specialise(v) end
@@ -289,15 +296,13 @@ function Context:key(v)
    end
    if v.src and v.src.kind ~= 'const' then
       self:needIdentity(v)
-      if v.struct or v.byproto then self:brk('table-key', v.src.text) end
+      if v.struct and t and isTape(t) then
+         self.tapeKeys[v.real] = v.src
+      elseif v.struct or v.byproto then
+         self:brk('table-key', v.src.text)
+      end
    end
    return v.real
-end
-
--- Side tables of gradient records: capture sees none of what eager left there.
-local function isTape(t)
-   local mt = t.real and dgetmeta(t.real)
-   return mt and rawget(mt, '__tape')
 end
 
 function Context:rawget(t, key)

@@ -377,7 +377,10 @@ function Emit:tableWrites(t)
    for _, key in ipairs(t.order) do
       local v = t.f[key]
       if tape then
-         if not (self.ctx.valueKeys and self.ctx.valueKeys[key]) then self:line('rawset(%s, %s, nil)', x, self:keyText(key)) end
+         local src = self.ctx.tapeKeys[key]
+         if not (self.ctx.valueKeys and self.ctx.valueKeys[key]) then
+            self:line('rawset(%s, %s, nil)', x, src and self:load(src) or self:keyText(key))
+         end
       elseif v ~= t.orig[key] then
          local k, y = self:keyText(key), self:val(v)
          self:line('rawset(%s, %s, %s)', x, k, y)

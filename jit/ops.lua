@@ -263,7 +263,7 @@ function M.index(ctx, t, key)
    local k = t.k
    if k == 'table' then
       local raw
-      if key.k == 'const' and key.v == nil then ctx:need(key) raw = NIL else raw = ctx:rawget(t, ctx:key(key)) end
+      if key.k == 'const' and key.v == nil then ctx:need(key) raw = NIL else raw = ctx:rawget(t, ctx:key(key, t)) end
       if not (raw.k == 'const' and raw.v == nil) then
          if t.real then ctx:present(raw) end -- were it absent, the metatable would be asked
          return raw
@@ -296,13 +296,13 @@ function M.newindex(ctx, t, key, v)
       local mt = ctx:metatable(t)
       local h = mt and ctx:rawget(mt, '__newindex')
       if h and not ctx:isNil(h) then
-         local raw = ctx:rawget(t, ctx:key(key))
+         local raw = ctx:rawget(t, ctx:key(key, t))
          if ctx:isNil(raw) then
             if h.k == 'func' then ctx:call(h, {t, key, v, n = 3}) return end
             return M.newindex(ctx, h, key, v)
          end
       end
-      return ctx:rawset(t, ctx:key(key), v)
+      return ctx:rawset(t, ctx:key(key, t), v)
    elseif k == 'tensor' or k == 'udata' then
       return ctx:elementSet(t, key, v)
    end

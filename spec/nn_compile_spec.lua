@@ -135,4 +135,25 @@ describe('compiled nn', function()
          assert.near(c.output, loss, 1e-5)
       end)
    end
+
+   it('a single layer, and a layer given as an argument', function()
+      local x, y = torch.randn(4, 3), torch.zeros(4, 2)
+      local report = torch.explain(torch.compile(nn.Linear(3, 2)), x)
+      assert.equal(1, report.graphs)
+      assert.equal(0, report.breaks)
+      local criterion, nets = nn.MSECriterion(), { nn.Linear(3, 2), nn.Linear(3, 2) }
+      local function step(net)
+         net:zeroGradParameters()
+         local loss = criterion:forward(net:forward(x), y)
+         net:backward(x, criterion:backward(net.output, y))
+         return loss
+      end
+      local compiled = torch.compile(step)
+      for i = 1, 4 do
+         local net = nets[i % 2 + 1]
+         local loss, dw = compiled(net), net.gradWeight:clone()
+         assert.near(step(net), loss, 1e-12)
+         assert.near(net.gradWeight, dw, 1e-12)
+      end
+   end)
 end)
