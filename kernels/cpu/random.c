@@ -56,8 +56,34 @@ RL_KERNEL(randperm) {
   return RL_OK;
 }
 
+/* One row with replacement: w becomes its running sum, which each draw searches. */
+static rl_status draw_again(double *w, int64_t n, int64_t k, uint64_t at, int64_t *r, int64_t sr) {
+  rl_generator *g = rl_generator_default();
+  int64_t last = -1;
+  double total = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!(w[i] >= 0) || isinf(w[i]))
+      return rl_error("[multinomial] weights must be finite and not negative; got %g at element %lld", w[i], (long long)i + 1);
+    if (w[i] > 0) last = i;
+    w[i] = total += w[i];
+  }
+  if (!(total > 0)) return rl_error("[multinomial] too few positive weights; got 0, need %lld", (long long)k);
+  for (int64_t j = 0; j < k; j++) {
+    double goal = rl_unit_f32(rl_word(g->seed, g->counter, (int64_t)at + j)) * total;
+    int64_t lo = 0, hi = last; /* the first sum above goal */
+    while (lo < hi) {
+      int64_t mid = lo + (hi - lo) / 2;
+      if (w[mid] > goal) hi = mid;
+      else lo = mid + 1;
+    }
+    r[j * sr] = lo;
+  }
+  return RL_OK;
+}
+
 /* One row: inverse of the running sum; without replacement the drawn weight is taken out. */
 static rl_status draw_row(double *w, int64_t n, int64_t k, bool again, uint64_t at, int64_t *r, int64_t sr) {
+  if (again) return draw_again(w, n, k, at, r, sr);
   rl_generator *g = rl_generator_default();
   for (int64_t j = 0; j < k; j++) {
     double total = 0, u = rl_unit_f32(rl_word(g->seed, g->counter, (int64_t)at + j));
@@ -75,7 +101,7 @@ static rl_status draw_row(double *w, int64_t n, int64_t k, bool again, uint64_t 
       if (sum > goal && w[i] > 0) break;
     }
     r[j * sr] = pick;
-    if (!again) w[pick] = 0;
+    w[pick] = 0;
   }
   return RL_OK;
 }
