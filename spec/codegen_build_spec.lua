@@ -84,4 +84,18 @@ graph functional primitive {
       assert.equal('true 33 ', run())
       os.execute('rm -r ' .. dir)
    end)
+   it('take long chains of numbers on a small stack', function()
+      if (os.getenv 'BUILD' or ''):find 'asan' then return end -- the program is an interpreter of its own
+      local name = os.tmpname()
+      local f = assert(io.open(name, 'w'))
+      f:write(([[package.path, package.cpath = %q, %q
+         require 'torch'
+         local f = torch.compile(function(x) for _ = 1, 2000 do x = x + 1 end return x end)
+         print(f(torch.ones(1))[1])]]):format(package.path, package.cpath))
+      f:close()
+      local p = io.popen(('ulimit -s 300; luajit %s 2>/dev/null'):format(name)) -- the C compiler may need more; then it runs eagerly
+      assert.equal('2001\n', p:read '*a')
+      p:close()
+      os.remove(name)
+   end)
 end)

@@ -69,25 +69,59 @@ static int const_ins(build *b, const cg_node *n) {
 
 static int pointwise(build *b, const cg_node *n, const int *arg, const cg_acc *acc, int phase);
 
-/* Instruction of a number that every kernel computes for itself. */
-static int uniform(build *b, int r) {
+static bool is_number(const cg_node *n) { return n->uniform || n->op == RL_G_CONST || n->op == RL_G_NUMBER; }
+
+/* An operand of number r that is a number too and has no instruction yet, -1 when there is none. */
+static int uniform_wants(const build *b, int r) {
   const cg_node *n = &b->c->node[r];
-  if (b->of[r] >= 0) return b->of[r];
+  if (n->op == RL_G_CONST || n->op == RL_G_NUMBER) return -1;
+  for (int k = 0; k < n->nin && k < 8; k++) {
+    int q = cg_root(b->c, n->in[k]);
+    if (is_number(&b->c->node[q]) && b->of[q] < 0) return q;
+  }
+  return -1;
+}
+
+/* Instruction of number r, whose operands have theirs. */
+static int uniform_emit(build *b, int r) {
+  const cg_node *n = &b->c->node[r];
   cg_acc zero = { 0 };
   int arg[8] = { 0 };
-  if (n->op == RL_G_CONST) return b->of[r] = const_ins(b, n);
-  if (n->op == RL_G_NUMBER) return b->of[r] = add(b, (lp_ins){ .op = LP_NUM, .dt = n->type.dtype, .i = n->aux, .buf = -1 });
+  if (n->op == RL_G_CONST) return const_ins(b, n);
+  if (n->op == RL_G_NUMBER) return add(b, (lp_ins){ .op = LP_NUM, .dt = n->type.dtype, .i = n->aux, .buf = -1 });
   for (int k = 0; k < n->nin && k < 8; k++) {
     int p = n->in[k], q = cg_root(b->c, p);
     const cg_node *pn = &b->c->node[q];
-    if (pn->uniform || pn->op == RL_G_CONST || pn->op == RL_G_NUMBER) arg[k] = uniform(b, q);
+    if (is_number(pn)) arg[k] = b->of[q];
     else {
       zero.off = b->c->node[p].geom.offset;
       arg[k] = load(b, pn->buf, (rl_dtype)pn->type.dtype, &zero, 0);
       zero.off = 0;
     }
   }
-  return b->of[r] = pointwise(b, n, arg, &zero, 0);
+  return pointwise(b, n, arg, &zero, 0);
+}
+
+/* Instruction of a number that every kernel computes for itself. Operands go first, by a list of our own: chains may be longer than the C
+ * stack is deep. */
+static int uniform(build *b, int r) {
+  if (b->of[r] >= 0) return b->of[r];
+  int *path = malloc((size_t)b->c->n * sizeof *path), n = 0;
+  if (!path) {
+    b->failed = true;
+    return 0;
+  }
+  path[n++] = r;
+  while (n) {
+    int want = uniform_wants(b, path[n - 1]);
+    if (want >= 0) path[n++] = want;
+    else {
+      b->of[path[n - 1]] = uniform_emit(b, path[n - 1]);
+      n--;
+    }
+  }
+  free(path);
+  return b->of[r];
 }
 
 /* Position in memory of operand k of member m. */
@@ -124,7 +158,7 @@ static int operand(build *b, int m, int k) {
     a.off -= r->pgeom.offset;
     return add(b, (lp_ins){ .op = LP_INDEX, .dt = r->type.dtype, .acc = a, .phase = n->kind == CG_RED ? 0 : b->g->phase[m], .buf = -1 });
   }
-  if (r->uniform || r->op == RL_G_CONST || r->op == RL_G_NUMBER) return uniform(b, q);
+  if (is_number(r)) return uniform(b, q);
   if (r->group >= 0 && r->group == n->group && member_of(b->g, q) >= 0) return b->of[q];
   if (r->kind == CG_NONE) return add(b, (lp_ins){ .op = LP_CONST, .dt = r->type.dtype, .buf = -1 });
   if (!operand_acc(b, m, k, &a)) {
