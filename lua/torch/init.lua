@@ -98,6 +98,11 @@ end
 require 'torch.tensor'
 require 'torch.util'
 
+-- Programs require cjson; the rock lua-cjson goes first where it is installed.
+package.loaders[#package.loaders + 1] = function(name)
+   if name == 'cjson' then return function() return require 'torch.json' end end
+end
+
 rawset(_G, 'include', torch.include)
 if not rawget(_G, 'paths') then rawset(_G, 'paths', require 'paths') end
 return torch
