@@ -1,9 +1,11 @@
 /* Moves: kernels that place elements without computing (cat, pad, flip, roll, windows and their gradients). */
+#include "../cuda/launch.h"
 #include "walk.h"
 
 /* Sizes of dst are walked by rows of the last dimension. */
 rl_status rl_move(rl_tensor *dst, const rl_tensor *src) {
   if (!rl_numel(dst)) return RL_OK;
+  if (dst->device == RL_CUDA) return rl_cuda_move(dst, src);
   if (rl_numel(dst) > 2048) {
     rl_ew_move(dst, src);
     return RL_OK;
@@ -29,6 +31,7 @@ rl_status rl_move(rl_tensor *dst, const rl_tensor *src) {
 
 rl_status rl_move_zero(rl_tensor *dst) {
   if (!rl_numel(dst)) return RL_OK;
+  if (dst->device == RL_CUDA) return rl_cuda_fill(dst, 0);
   if (rl_is_contiguous(dst)) {
     memset(rl_data(dst), 0, (size_t)(rl_numel(dst) * esize(dst)));
     return RL_OK;
@@ -90,10 +93,11 @@ RL_KERNEL(roll) {
   return rl_move(&d2, &s2);
 }
 
-static void fill_value(rl_tensor *t, double v) {
+static rl_status fill_value(rl_tensor *t, double v) {
   const rl_tensor *ts[] = { t };
   void *d = rl_data(t);
-  if (!rl_numel(t)) return;
+  if (!rl_numel(t)) return RL_OK;
+  if (t->device == RL_CUDA) return rl_cuda_fill(t, v);
   walk w = walk_start(t, -1, 1, ts);
 #define FILL(S, C, LD, ST) \
   { \
@@ -102,12 +106,13 @@ static void fill_value(rl_tensor *t, double v) {
   }
   BY_DTYPE(t->dtype, FILL)
 #undef FILL
+  return RL_OK;
 }
 
 RL_KERNEL(pad) {
   RL_KERNEL_UNUSED;
   rl_tensor d = *out[0], s = *in[0];
-  fill_value(out[0], a->v[0].f);
+  RL_TRY(fill_value(out[0], a->v[0].f));
   for (int k = 0; k < a->nlist[0] && k < s.ndim; k++) {
     int64_t before = a->list[0][k], after = a->list[1][k];
     int64_t from = RL_MAX(0, -before), to = s.size[k] - RL_MAX(0, -after);
@@ -259,8 +264,7 @@ RL_KERNEL(triu) {
 
 RL_KERNEL(full) {
   RL_KERNEL_UNUSED;
-  fill_value(out[0], a->v[0].f);
-  return RL_OK;
+  return fill_value(out[0], a->v[0].f);
 }
 
 RL_KERNEL(iota) {

@@ -216,13 +216,28 @@ static rl_status engine_unpack_out(const engine *e, rl_tape_node *n, int k, rl_t
   return RL_OK;
 }
 
-static rl_status engine_zeros(const rl_meta *m, rl_tensor **out) { return rl_op_full(rl_ints_of(m->ndim, m->size), 0, (rl_dtype)m->dtype, out); }
+static rl_status engine_zeros(const rl_meta *m, rl_tensor **out) {
+  rl_device before = rl_self.default_device;
+  rl_self.default_device = (rl_device)m->device;
+  rl_status s = rl_op_full(rl_ints_of(m->ndim, m->size), 0, (rl_dtype)m->dtype, out);
+  rl_self.default_device = before;
+  return s;
+}
 
 static uint32_t engine_need(const engine *e, const rl_tape_node *n) {
   uint32_t need = 0;
   for (int i = 0; i < n->nin && i < 32; i++)
     if (engine_edge_needed(e, &n->edges[i])) need |= 1u << i;
   return need;
+}
+
+/* The row's gradient; constants that it makes are on the device of the op. */
+static rl_status engine_call(const rl_op_info *o, rl_tape_node *n, rl_tensor **in, rl_tensor **y, rl_tensor **dy, uint32_t need, rl_tensor **dx) {
+  rl_device before = rl_self.default_device;
+  if (n->nout) rl_self.default_device = (rl_device)n->meta[0].device;
+  rl_status s = o->grad(in, n->nin, n->attrs, y, dy, need, dx);
+  rl_self.default_device = before;
+  return s;
 }
 
 static rl_status engine_op(const engine *e, rl_tape_node *n, rl_tensor **dy, rl_tensor **dx) {
@@ -234,7 +249,7 @@ static rl_status engine_op(const engine *e, rl_tape_node *n, rl_tensor **dy, rl_
     s = engine_unpack_out(e, n, k, &y[k]);
     if (s == RL_OK && !dy[k] && ((o->save_grad & ~o->maybe_grad) >> k & 1)) s = engine_zeros(&n->meta[k], &dy[k]);
   }
-  if (s == RL_OK) s = o->grad(in, n->nin, n->attrs, y, dy, engine_need(e, n), dx);
+  if (s == RL_OK) s = engine_call(o, n, in, y, dy, engine_need(e, n), dx);
   for (int i = 0; in && i < n->nin; i++) rl_tensor_release(in[i]);
   rl_release_all(y, n->nout);
   free(in);
@@ -322,7 +337,11 @@ static rl_status engine_seed(const engine *e, rl_tensor *y, rl_tensor *dy, int k
     }
   } else {
     if (rl_numel(y) != 1) return rl_error("[backward] gradient of output %d is missing; got %s, need one element", k + 1, rl_shape_str(y, b1));
-    RL_TRY(rl_op_full(rl_sizes(y), 1, (rl_dtype)y->dtype, &g));
+    rl_device before = rl_self.default_device;
+    rl_self.default_device = (rl_device)y->device;
+    rl_status s = rl_op_full(rl_sizes(y), 1, (rl_dtype)y->dtype, &g);
+    rl_self.default_device = before;
+    RL_TRY(s);
   }
   tape_edge edge = { .fn = y->ag->fn, .out = y->ag->out, .leaf = y->ag->fn ? NULL : y };
   rl_status s = !e->xs && edge.leaf ? engine_leaf(e, edge.leaf, g, !dy) : engine_send(e, &edge, g);

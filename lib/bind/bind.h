@@ -57,6 +57,7 @@ int64_t bind_int(lua_State *L, int i);
 int bind_dim(lua_State *L, int i, const rl_tensor *t); /* 1-based, negative from the end -> from 0 */
 int bind_sizes(lua_State *L, int i, int64_t *size);    /* numbers from i on, or a LongStorage or table at i; -> ndim */
 rl_dtype bind_dtype(lua_State *L, int i);              /* 'Float', 'torch.FloatTensor' */
+void bind_type_name(char buf[64], rl_dtype dt, rl_device dev, const char *kind); /* kind: Tensor or Storage */
 bool bind_parse_dtype(const char *s, rl_dtype *dt, rl_device *dev, bool *storage);
 
 /* Results. The pushers take over the reference. */
@@ -134,6 +135,8 @@ void bind_open_grad(lua_State *L);
 void bind_open_facts(lua_State *L);
 void bind_open_file(lua_State *L);
 void bind_open_os(lua_State *L);
+void bind_push_constructor(lua_State *L, rl_dtype dt, rl_device dev);
+void bind_open_cuda(lua_State *L);
 void bind_open_graph(lua_State *L); /* lib/bind/graph.c */
 void bind_open_plan(lua_State *L);  /* lib/bind/plan.c */
 

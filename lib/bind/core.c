@@ -1,6 +1,7 @@
 /* Core of the binding: module entry, boxes, errors, arguments, results, the collector's share of native memory.
  * Lua values -> rl_tensor pointers -> rl_call -> Lua values. */
 #include "bind.h"
+#include <stdio.h>
 #include <string.h>
 
 const char bind_tag_tensor = 't', bind_tag_storage = 's', bind_tag_gen = 'g';
@@ -162,6 +163,11 @@ bool bind_parse_dtype(const char *s, rl_dtype *dt, rl_device *dev, bool *storage
       return true;
     }
   return false;
+}
+
+void bind_type_name(char buf[64], rl_dtype dt, rl_device dev, const char *kind) {
+  bool plain = dev == RL_CUDA && dt == RL_F32; /* torch.CudaTensor holds floats */
+  snprintf(buf, 64, "torch.%s%s%s", dev == RL_CUDA ? "Cuda" : "", plain ? "" : rl_dtypes[dt].name, kind);
 }
 
 rl_dtype bind_dtype(lua_State *L, int i) {
@@ -458,6 +464,7 @@ RL_API int luaopen_relume_core(lua_State *L) {
   bind_open_facts(L);
   bind_open_file(L);
   bind_open_os(L);
+  bind_open_cuda(L);
   if (bind_open_graph) bind_open_graph(L);
   if (bind_open_plan) bind_open_plan(L);
   lua_settop(L, 1);

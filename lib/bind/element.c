@@ -1,6 +1,7 @@
 /* Elements: one value of a storage <-> double, for indexing, totable and printing.
  * (dtype, address) <-> Lua number. */
 #include "bind.h"
+#include "../runtime/cuda.h"
 #include <string.h>
 
 static double half_to_double(uint16_t h) {
@@ -77,11 +78,30 @@ void bind_store_as(rl_dtype dt, void *p, double v) {
   }
 }
 
+static double cuda_load(const rl_tensor *t, int64_t offset) {
+  uint64_t word = 0;
+  size_t bytes = (size_t)rl_dtypes[t->dtype].bytes;
+  rl_cuda_read(&word, (char *)t->storage->data + (size_t)offset * bytes, bytes);
+  return bind_load_as((rl_dtype)t->dtype, &word);
+}
+
+static void cuda_store(rl_tensor *t, int64_t offset, double v) {
+  uint64_t word = 0;
+  size_t bytes = (size_t)rl_dtypes[t->dtype].bytes;
+  bind_store_as((rl_dtype)t->dtype, &word, v);
+  rl_cuda_write((char *)t->storage->data + (size_t)offset * bytes, &word, bytes);
+}
+
 double bind_load(const rl_tensor *t, int64_t offset) {
+  if (t->device == RL_CUDA) return cuda_load(t, offset);
   return bind_load_as((rl_dtype)t->dtype, (char *)t->storage->data + offset * rl_dtypes[t->dtype].bytes);
 }
 
 void bind_store(rl_tensor *t, int64_t offset, double v) {
+  if (t->device == RL_CUDA) {
+    cuda_store(t, offset, v);
+    return;
+  }
   bind_store_as((rl_dtype)t->dtype, (char *)t->storage->data + offset * rl_dtypes[t->dtype].bytes, v);
 }
 
@@ -107,6 +127,7 @@ void bind_values(lua_State *L, const rl_tensor *t, const char *what) {
 }
 
 void bind_real(lua_State *L, const rl_storage *s, const char *what) {
+  if (s->device == RL_CUDA) luaL_error(L, "[%s] storage in GPU memory; got a CUDA storage, need a CPU storage (copy its tensor first)", what);
   if (s->graph) luaL_error(L, "[capture] needs values: [%s] reads a storage; got a fake one, need data", what);
 }
 

@@ -218,12 +218,18 @@ static int release_cache(lua_State *L) {
 
 /* C.setDefaultDtype('torch.FloatTensor') */
 static int set_default(lua_State *L) {
-  rl_self.default_dtype = bind_dtype(L, 1);
+  rl_device dev = RL_CPU;
+  rl_dtype dt = bind_dtype(L, 1);
+  if (lua_type(L, 1) == LUA_TSTRING) bind_parse_dtype(lua_tostring(L, 1), &dt, &dev, NULL);
+  rl_self.default_dtype = dt;
+  rl_self.default_device = dev;
   return 0;
 }
 
 static int get_default(lua_State *L) {
-  lua_pushfstring(L, "torch.%sTensor", rl_dtypes[rl_self.default_dtype].name);
+  char name[64];
+  bind_type_name(name, rl_self.default_dtype, rl_self.default_device, "Tensor");
+  lua_pushstring(L, name);
   return 1;
 }
 

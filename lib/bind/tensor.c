@@ -1,6 +1,7 @@
 /* Tensors: constructors and the methods that are not ops (shape queries, resize, set, storage, conversion to Lua).
  * Lua arguments -> rl_tensor_* calls. */
 #include "bind.h"
+#include "../runtime/cuda.h"
 #include "../graph/graph.h"
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void table_fill(lua_State *L, int depth, fill_ctx *c) { /* table on top *
   }
 }
 
-static int new_from_table(lua_State *L, rl_dtype dt, int i) {
+static int new_from_table(lua_State *L, rl_dtype dt, rl_device dev, int i) {
   fill_ctx c = { .dt = dt, .bytes = rl_dtypes[dt].bytes };
   table_sizes(L, i, &c);
   for (int d = 0; d < c.ndim; d++)
@@ -60,6 +61,7 @@ static int new_from_table(lua_State *L, rl_dtype dt, int i) {
     table_fill(L, 0, &c);
     lua_pop(L, 1);
   }
+  if (dev != RL_CPU) return bind_push_tensor(L, rl_cuda_to(t, dt, dev));
   if (!g) return 1;
   rl_tensor *held = rl_graph_constant(g, t); /* held by the graph; the program may write to its copy */
   bind_push_tensor(L, held);
@@ -97,9 +99,9 @@ static void read_geom(lua_State *L, int i, const rl_storage *s, rl_geom *g) {
   }
 }
 
-static int new_from_storage(lua_State *L, rl_dtype dt, int i, rl_storage *s) {
+static int new_from_storage(lua_State *L, rl_dtype dt, rl_device dev, int i, rl_storage *s) {
   rl_geom g;
-  if (s->dtype != dt) return luaL_error(L, "[new] storage of another type; got %s, need %s", rl_dtypes[s->dtype].name, rl_dtypes[dt].name);
+  if (s->dtype != dt || s->device != dev) return luaL_error(L, "[new] storage of another type; got %s, need %s", rl_dtypes[s->dtype].name, rl_dtypes[dt].name);
   read_geom(L, i + 1, s, &g);
   return bind_push_tensor(L, rl_tensor_with(s, &g));
 }
@@ -110,10 +112,10 @@ static int new_tensor(lua_State *L, rl_dtype dt, rl_device dev, int i) {
   rl_tensor *t = bind_totensor(L, i);
   rl_storage *s = bind_tostorage(L, i);
   if (t) {
-    if (t->dtype != dt) return bind_argerror(L, i, rl_dtypes[dt].name);
+    if (t->dtype != dt || t->device != dev) return bind_argerror(L, i, rl_dtypes[dt].name);
     return bind_push_tensor(L, rl_tensor_alias(t));
   }
-  if (s && (s->dtype == dt || s->dtype != RL_I64)) return new_from_storage(L, dt, i, s);
+  if (s && (s->dtype == dt || s->dtype != RL_I64)) return new_from_storage(L, dt, dev, i, s);
   if (s && bind_tostorage(L, i + 1)) { /* sizes and strides */
     rl_geom g = { .ndim = bind_sizes(L, i, size) };
     if (bind_sizes(L, i + 1, stride) != g.ndim) return bind_argerror(L, i + 1, "as many strides as sizes");
@@ -129,7 +131,7 @@ static int new_tensor(lua_State *L, rl_dtype dt, rl_device dev, int i) {
     rl_storage_release(s);
     return bind_push_tensor(L, t);
   }
-  if (lua_istable(L, i)) return new_from_table(L, dt, i);
+  if (lua_istable(L, i)) return new_from_table(L, dt, dev, i);
   if (lua_isnil(L, i) && lua_gettop(L) == i) lua_settop(L, i - 1);
   if (lua_isstring(L, i) && !lua_isnumber(L, i)) return bind_argerror(L, i, "sizes, table, storage or tensor");
   int nd = bind_sizes(L, i, size);
@@ -243,7 +245,7 @@ static int tensor_resize_as(lua_State *L) {
 
 static void set_to_tensor(lua_State *L, rl_tensor *t, rl_tensor *u) {
   rl_geom g = { .ndim = u->ndim, .offset = u->offset };
-  if (t->dtype != u->dtype) bind_argerror(L, 2, rl_dtypes[t->dtype].name);
+  if (t->dtype != u->dtype || t->device != u->device) bind_argerror(L, 2, rl_dtypes[t->dtype].name);
   memcpy(g.size, u->size, sizeof g.size);
   memcpy(g.stride, u->stride, sizeof g.stride);
   BIND_TRY(L, rl_tensor_set(t, u->storage, &g));
@@ -257,7 +259,7 @@ static int tensor_set(lua_State *L) {
   if (u) {
     if (u != t) set_to_tensor(L, t, u);
   } else if (s) {
-    if (s->dtype != t->dtype) return bind_argerror(L, 2, rl_dtypes[t->dtype].name);
+    if (s->dtype != t->dtype || s->device != t->device) return bind_argerror(L, 2, rl_dtypes[t->dtype].name);
     read_geom(L, 3, s, &g);
     BIND_TRY(L, rl_tensor_set(t, s, &g));
   } else {
@@ -428,6 +430,12 @@ static const bind_reg value_functions[] = { { "totable", tensor_totable }, { "eq
 static const bind_reg core[] = {
   { "pointer", core_pointer }, { "setAll", core_set_all }, { "data", core_data }, { "cdata", core_cdata }, { NULL, NULL }
 };
+
+/* Pushes the constructor of a tensor type. */
+void bind_push_constructor(lua_State *L, rl_dtype dt, rl_device dev) {
+  lua_pushinteger(L, (int)dt | (int)dev << 5);
+  lua_pushcclosure(L, construct, 1);
+}
 
 void bind_open_tensor(lua_State *L) {
   bind_methods(L, shape_methods, true);

@@ -1,6 +1,7 @@
 /* Views: select, narrow, transpose, permute, view, expand, squeeze, unfold, split, chunk, and what copies into a new layout.
  * (tensor, Lua arguments) -> tensor with the same storage. Tensors that nothing watches take the short way past rl_call. */
 #include "bind.h"
+#include "../runtime/cuda.h"
 #include "../autograd/tape.h"
 #include <string.h>
 
@@ -485,7 +486,8 @@ static int m_copy(lua_State *L) {
 }
 
 /* x:type() -> name; x:type(name) -> converted, x itself when the type is the same. */
-static int convert(lua_State *L, rl_tensor *t, rl_dtype dt) {
+static int convert(lua_State *L, rl_tensor *t, rl_dtype dt, rl_device dev) {
+  if (t->device != dev) return bind_push_tensor(L, rl_cuda_to(t, dt, dev));
   if (t->dtype == dt) {
     lua_settop(L, 1);
     return 1;
@@ -496,13 +498,24 @@ static int convert(lua_State *L, rl_tensor *t, rl_dtype dt) {
 
 static int m_type(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  if (!lua_isnoneornil(L, 2)) return convert(L, t, bind_dtype(L, 2));
-  lua_pushfstring(L, "torch.%sTensor", rl_dtypes[t->dtype].name);
+  char name[64];
+  rl_dtype dt;
+  rl_device dev = RL_CPU;
+  if (!lua_isnoneornil(L, 2)) {
+    dt = bind_dtype(L, 2);
+    if (lua_type(L, 2) == LUA_TSTRING) bind_parse_dtype(lua_tostring(L, 2), &dt, &dev, NULL);
+    return convert(L, t, dt, dev);
+  }
+  bind_type_name(name, (rl_dtype)t->dtype, (rl_device)t->device, "Tensor");
+  lua_pushstring(L, name);
   return 1;
 }
 
-static int m_type_as(lua_State *L) { return convert(L, bind_tensor(L, 1), (rl_dtype)bind_tensor(L, 2)->dtype); }
-static int m_to(lua_State *L) { return convert(L, bind_tensor(L, 1), (rl_dtype)lua_tointeger(L, lua_upvalueindex(1))); }
+static int m_type_as(lua_State *L) {
+  rl_tensor *u = bind_tensor(L, 2);
+  return convert(L, bind_tensor(L, 1), (rl_dtype)u->dtype, (rl_device)u->device);
+}
+static int m_to(lua_State *L) { return convert(L, bind_tensor(L, 1), (rl_dtype)lua_tointeger(L, lua_upvalueindex(1)), RL_CPU); }
 
 static int m_fill(lua_State *L) {
   rl_number n;

@@ -115,7 +115,7 @@ static bool make_folder(const char *path) {
   return mkdir(p, 0777) == 0 || errno == EEXIST;
 }
 
-static bool cache_folder(char *out, size_t n) {
+bool rl_build_folder(char *out, size_t n) {
   const char *c = rl_env_str(RL_ENV_CACHE), *x = getenv("XDG_CACHE_HOME"), *h = getenv("HOME");
   if (c && *c) snprintf(out, n, "%s/v%d", c, BUILD_VERSION);
   else if (x && *x) snprintf(out, n, "%s/relume/v%d", x, BUILD_VERSION);
@@ -225,7 +225,7 @@ rl_status rl_build(const char *source, rl_built *out) {
   char folder[400], key[40];
   memset(out, 0, sizeof *out);
   if (!compiler()) return rl_error("[compile] no C compiler; looked for cc, gcc and clang on the path");
-  if (!cache_folder(folder, sizeof folder)) return rl_error("[compile] no folder to cache kernels in; set RELUME_CACHE");
+  if (!rl_build_folder(folder, sizeof folder)) return rl_error("[compile] no folder to cache kernels in; set RELUME_CACHE");
   make_key(source, key);
   snprintf(out->path, sizeof out->path, "%s/%s.so", folder, key);
   double start = seconds();
@@ -246,7 +246,7 @@ void *rl_build_symbol(const rl_built *b, const char *name) { return dlsym(b->han
 
 char *rl_build_assembly(const char *source) {
   char folder[400], key[40], c[1024], s[1024], log[1024];
-  if (!compiler() || !cache_folder(folder, sizeof folder)) return NULL;
+  if (!compiler() || !rl_build_folder(folder, sizeof folder)) return NULL;
   make_key(source, key);
   temp_name(c, sizeof c, folder, key, "c");
   temp_name(s, sizeof s, folder, key, "s");

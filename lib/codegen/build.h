@@ -16,4 +16,5 @@ void *rl_build_symbol(const rl_built *b, const char *name);
 bool rl_build_has_compiler(void);
 char *rl_build_assembly(const char *source); /* malloc'ed; NULL: none */
 extern const char rl_prelude_text[];         /* kernels/cpu/prelude.h, embedded when the library was built */
+bool rl_build_folder(char *out, size_t n);   /* the on-disk cache of compiled kernels, made when it is missing; false: none */
 #endif

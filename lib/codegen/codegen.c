@@ -97,6 +97,8 @@ static rl_status compile_all(cg_program *p, lp_kernel **kernels) {
 rl_status cg_compile(const rl_graph *g, bool strict, cg_program *out) {
   lp_kernel *k = NULL;
   memset(out, 0, sizeof *out);
+  for (int i = 0; i < g->ntypes; i++)
+    if (g->types[i].device == RL_CUDA) return rl_error("[compile] plans for CUDA tensors are not made yet; got a CUDA tensor, need CPU tensors");
   out->c.g = g;
   out->c.strict = strict;
   rl_status s = compile_all(out, &k);

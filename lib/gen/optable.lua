@@ -41,6 +41,14 @@ local function kernelName(row)
    return ('rl_k_%s_cpu'):format(row.kernel or row.name)
 end
 
+-- C name of the CUDA kernel; those of PRIM and COMP rows are weak: absent ones are NULL.
+local function cudaName(row)
+   if row.kind == 'EW' then return row.name == 'cast' and 'rl_cuda_cast_run' or 'rl_cuda_ew_run' end
+   if row.kind == 'RED' then return row.expr:match('^arg') and 'rl_cuda_arg_run' or 'rl_cuda_red_run' end
+   local cpu = kernelName(row)
+   return cpu and cpu:gsub('_cpu$', '_cuda') or nil
+end
+
 local function shapeName(row)
    if row.kind == 'EW' then return 'rl_shape_ew' end
    if row.kind == 'RED' then return 'rl_shape_red' end
@@ -58,6 +66,7 @@ local function declare(p, rows)
    end
    for _, row in ipairs(rows) do
       once(kernelName(row), '__attribute__((weak)) rl_status %s(rl_op, rl_tensor *const *, int, const rl_attrs *, rl_tensor *const *);')
+      once(cudaName(row), '__attribute__((weak)) rl_status %s(rl_op, rl_tensor *const *, int, const rl_attrs *, rl_tensor *const *);')
       once(shapeName(row), 'rl_status %s(rl_op, rl_tensor *const *, int, const rl_attrs *, rl_meta *);')
       once(row.view and 'rl_view_' .. row.view, 'rl_status %s(rl_op, const rl_tensor *, const rl_attrs *, rl_geom *);')
       once(row.formula and 'rl_formula_' .. row.name, 'rl_status %s(rl_tensor *const *, int, const rl_attrs *, rl_tensor **);')
@@ -107,7 +116,7 @@ local function entry(p, row)
    f('need_in', row.needIn and '{' .. table.concat(row.needIn, ', ') .. '}'); f('need_out', row.needOut and '{' .. table.concat(row.needOut, ', ') .. '}')
    f('shape', shapeName(row)); f('view', row.view and 'rl_view_' .. row.view)
    local k = kernelName(row)
-   f('kernel', k and '{' .. k .. '}')
+   f('kernel', k and '{' .. k .. ', ' .. cudaName(row) .. '}')
    f('formula', row.formula and 'rl_formula_' .. row.name); f('grad', row.gradName)
    return ('  [RL_OP_%s] = {%s},'):format(row.id, table.concat(e, ', '))
 end

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "../autograd/tape.h"
 #include "../graph/graph.h"
+#include "../runtime/cuda.h"
 #include "dispatch.h"
 #include "random.h"
 
@@ -64,7 +65,7 @@ static rl_status scalar_convert(call_scalar *c, const rl_tensor *x, rl_dtype dt)
   c->t.offset = 0;
   c->t.storage = &c->s;
   c->s = (rl_storage){ .refs = 1 << 30, .dtype = dt, .size = 1, .data = &c->bits, .id = -1 };
-  scalar_store(&c->bits, dt, f, x->dtype == RL_I64 ? *(const int64_t *)rl_data(x) : scalar_to_int(f));
+  scalar_store(&c->bits, dt, f, x->dtype == RL_I64 && x->device == RL_CPU ? *(const int64_t *)rl_data(x) : scalar_to_int(f));
   return RL_OK;
 }
 
@@ -122,6 +123,13 @@ static rl_status args_prepare(call_args *c, rl_op op, rl_tensor *const *in, int 
 
 static rl_kernel_fn find_kernel(const rl_op_info *o, int device) { return o->kernel[device]; }
 
+/* Device of a call: a CUDA input, else that of the results. Formulas make their constants there. */
+static rl_device call_device(rl_tensor *const *in, int nin, rl_tensor *const *out) {
+  for (int i = 0; i < nin; i++)
+    if (in[i] && in[i]->device == RL_CUDA) return RL_CUDA;
+  return nin == 0 && out[0] ? (rl_device)out[0]->device : nin ? RL_CPU : rl_self.default_device;
+}
+
 static rl_status no_kernel(const rl_op_info *o) { return rl_error("[%s] no kernel on this device", o->name); }
 
 /* Reductions always get an explicit sorted list of dimensions. */
@@ -136,9 +144,15 @@ static const rl_attrs *reduce_attrs(rl_op op, const rl_tensor *x, const rl_attrs
   return copy;
 }
 
+static rl_status cast_to_host(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out) {
+  return rl_cuda_transfer(out[0], in[0]);
+}
+
 static rl_status run_kernel(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out) {
   const rl_op_info *o = &rl_ops[op];
   rl_kernel_fn k = find_kernel(o, out[0]->device);
+  if (op == RL_OP_CAST && in[0]->device == RL_CUDA && out[0]->device == RL_CPU) k = cast_to_host;
+  if (!k && out[0]->device == RL_CUDA) k = rl_cuda_host_op;
   if (!k) return no_kernel(o);
   rl_attrs copy;
   rl_status s;
@@ -169,7 +183,10 @@ static void drop_outputs(int nout, rl_tensor **out) {
 }
 
 rl_status rl_expand(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out) {
+  rl_device before = rl_self.default_device;
+  rl_self.default_device = call_device(in, nin, out);
   rl_status s = rl_ops[op].formula(in, nin, a, out);
+  rl_self.default_device = before;
   if (s != RL_OK) drop_outputs(rl_ops[op].nout, out);
   return s;
 }
@@ -192,7 +209,10 @@ static bool all_weak(rl_op op, rl_tensor *const *in, int nin) {
 
 static rl_status run_real(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, const rl_meta *m, rl_tensor **out) {
   const rl_op_info *o = &rl_ops[op];
-  if (!find_kernel(o, m->device)) return o->formula ? expand_quietly(op, in, nin, a, out) : no_kernel(o);
+  if (!find_kernel(o, m->device)) {
+    if (o->formula) return expand_quietly(op, in, nin, a, out);
+    if (m->device != RL_CUDA) return no_kernel(o);
+  }
   rl_status s = alloc_outputs(o->nout, m, out);
   if (s == RL_OK) s = run_kernel(op, in, nin, a, out);
   if (s == RL_OK && all_weak(op, in, nin)) out[0]->flags |= RL_T_WEAK;
@@ -302,7 +322,7 @@ static bool direct_ok(rl_op op, rl_tensor *const *in, int nin, const rl_meta *m,
   const rl_op_info *o = &rl_ops[op];
   for (int k = 0; k < o->nout; k++) {
     const rl_tensor *r = out[k];
-    if (!r || !r->storage || dst_watched(r) || r->dtype != m[k].dtype) return false;
+    if (!r || !r->storage || dst_watched(r) || r->dtype != m[k].dtype || (r->device != m[k].device && nin)) return false;
     bool same = r->ndim == m[k].ndim && !memcmp(r->size, m[k].size, r->ndim * sizeof *r->size);
     if (o->kind != RL_K_EW && (!same || !rl_is_contiguous(r))) return false;
     if (!same && !rl_broadcasts(m[k].ndim, m[k].size, r->ndim, r->size)) return false;
@@ -352,7 +372,10 @@ static rl_status call_then_write(rl_op op, rl_tensor *const *in, int nin, const 
     memcpy(use, in, (size_t)nin * sizeof *in);
     s = protect_inputs(op, use, nin, out);
   }
+  rl_device before = rl_self.default_device;
+  if (nin == 0 && out[0]) rl_self.default_device = (rl_device)out[0]->device;
   if (s == RL_OK) s = call_fresh(op, protect ? use : in, nin, a, tmp);
+  rl_self.default_device = before;
   for (int k = 0; k < o->nout && s == RL_OK; k++) {
     if (out[k]) s = assign_result(o->name, out[k], tmp[k]);
     else {

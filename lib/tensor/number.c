@@ -1,5 +1,6 @@
 /* Numbers: Lua numbers as rank-0 tensors on the C stack, and the one element of a tensor as a number. */
 #include <string.h>
+#include "../runtime/cuda.h"
 #include "tensor.h"
 #include "half.h"
 
@@ -40,6 +41,11 @@ rl_status rl_tensor_item(const rl_tensor *t, double *out) {
   if (rl_is_fake(t)) return rl_error_status(RL_NODATA, "[item] the value of a tensor that is being captured");
   if (rl_numel(t) != 1) return rl_error("[item] one element needed; got %s", rl_shape_str(t, buf));
   const void *p = rl_data(t);
+  uint64_t word = 0;
+  if (t->device == RL_CUDA) {
+    RL_TRY(rl_cuda_read(&word, p, (size_t)rl_dtypes[t->dtype].bytes));
+    p = &word;
+  }
   switch ((rl_dtype)t->dtype) {
   case RL_U8: *out = *(const uint8_t *)p; break;
   case RL_I8: *out = *(const int8_t *)p; break;

@@ -41,6 +41,17 @@ static rl_dtype infer_attr_dtype(const rl_op_info *o, const rl_attrs *a) {
   return rl_self.default_dtype;
 }
 
+/* Device of the results: that of the inputs that are no numbers. */
+static rl_status infer_device(const rl_op_info *o, rl_tensor *const *in, int nin, uint8_t *dev) {
+  *dev = nin && in[0] ? in[0]->device : (uint8_t)rl_self.default_device;
+  for (int i = 1; i < nin; i++) {
+    if (!in[i] || in[i]->device == *dev) continue;
+    if (*dev == RL_CPU && in[0]->ndim == 0) *dev = in[i]->device;
+    else if (in[i]->device != RL_CPU || in[i]->ndim) return rl_error("[%s] tensors on two devices; got a CPU and a CUDA tensor, need one device", o->name);
+  }
+  return RL_OK;
+}
+
 rl_status rl_infer(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_meta *out) {
   const rl_op_info *o = &rl_ops[op];
   rl_dtype dt;
@@ -50,9 +61,11 @@ rl_status rl_infer(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, r
   if (o->out_dtype == 255) dt = infer_attr_dtype(o, a);
   else if (o->out_dtype) dt = (rl_dtype)(o->out_dtype - 1);
   if ((unsigned)dt >= RL_NDTYPE) return rl_error("[%s] bad type", o->name);
+  uint8_t dev;
+  RL_TRY(infer_device(o, in, nin, &dev));
   for (int k = 0; k < o->nout; k++) {
     out[k].dtype = dt;
-    out[k].device = nin && in[0] ? in[0]->device : (uint8_t)rl_self.default_device;
+    out[k].device = dev;
     out[k].ndim = 0;
   }
   if (!o->shape) return rl_error("[%s] is expanded when called", o->name);

@@ -2,6 +2,7 @@
  * While a graph is recorded in this thread new storages are fake: they have a size and no memory. */
 #include <string.h>
 #include "../graph/graph.h"
+#include "../runtime/cuda.h"
 
 #pragma weak rl_graph_storage_new
 #pragma weak rl_graph_storage_resize
@@ -14,6 +15,8 @@ const rl_dtype_info rl_dtypes[RL_NDTYPE] = {
 
 RL_TLS rl_state rl_self RL_TLS_FAST = { .default_dtype = RL_F64, .default_device = RL_CPU };
 
+static void *device_alloc(rl_device dev, size_t bytes) { return dev == RL_CUDA ? rl_cuda_alloc(bytes) : rl_alloc(bytes); }
+
 static size_t storage_bytes(const rl_storage *s) { return (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes; }
 
 rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
@@ -25,7 +28,8 @@ rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
   rl_storage *s = rl_alloc(sizeof *s);
   if (!s) return NULL;
   *s = (rl_storage){ .refs = 1, .dtype = dt, .device = dev, .size = size, .id = -1 };
-  if (size && !(s->data = rl_alloc(storage_bytes(s)))) {
+  if (dev == RL_CUDA) s->device_index = (uint8_t)rl_cuda_device();
+  if (size && !(s->data = device_alloc(dev, storage_bytes(s)))) {
     rl_free(s, sizeof *s);
     return NULL;
   }
@@ -34,6 +38,7 @@ rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
 
 static void storage_drop(rl_storage *s) {
   if (s->release) s->release(s);
+  else if (s->device == RL_CUDA && !s->graph) rl_cuda_free(s->data, storage_bytes(s), s->device_index);
   else if (!s->graph) rl_free(s->data, storage_bytes(s));
 }
 
@@ -42,10 +47,11 @@ rl_status rl_storage_resize(rl_storage *s, int64_t size) {
   if (size == s->size) return RL_OK;
   if (size < 0 || size > INT64_MAX / 16) return rl_error("[storage] bad size; got %lld", (long long)size);
   rl_storage next = { .dtype = s->dtype, .size = size };
-  void *p = size ? rl_alloc(storage_bytes(&next)) : NULL;
+  void *p = size ? device_alloc((rl_device)s->device, storage_bytes(&next)) : NULL;
   if (size && !p) return RL_OOM;
   size_t keep = RL_MIN(storage_bytes(s), storage_bytes(&next));
-  if (keep) memcpy(p, s->data, keep);
+  if (keep && s->device == RL_CUDA) RL_TRY(rl_cuda_move_bytes(p, s->data, keep));
+  else if (keep) memcpy(p, s->data, keep);
   storage_drop(s);
   s->release = NULL;
   s->foreign = NULL;

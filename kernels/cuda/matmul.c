@@ -1,0 +1,167 @@
+/* Matrix products on cuBLASLt (float types; TF32 when switched on) and a plain kernel (integers).
+ * Row-major C = A B is computed as the column-major C' = B' A', so nothing is transposed in memory. */
+#include <pthread.h>
+#include <string.h>
+#include "launch.h"
+
+typedef struct {
+  uint64_t algo[8];
+  size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+} lt_result;
+typedef struct lt_api {
+  int (*create)(void **);
+  int (*desc)(void **, int, int);
+  int (*desc_set)(void *, int, const void *, size_t);
+  int (*desc_free)(void *);
+  int (*layout)(void **, int, uint64_t, uint64_t, int64_t);
+  int (*layout_set)(void *, int, const void *, size_t);
+  int (*layout_free)(void *);
+  int (*pref)(void **);
+  int (*pref_set)(void *, int, const void *, size_t);
+  int (*pref_free)(void *);
+  int (*heuristic)(void *, void *, void *, void *, void *, void *, void *, int, lt_result *, int *);
+  int (*matmul)(void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *, void *, void *, void *,
+                const void *, void *, size_t, void *);
+} lt_api;
+static lt_api lt;
+static void *handle[16];
+static bool tf32;
+#define LT_WORK ((size_t)32 << 20)
+
+void rl_cuda_set_tf32(bool on) { tf32 = on; }
+
+static rl_status lt_open(void) {
+  static const char *const names[] = { "cublasLtCreate",
+                                       "cublasLtMatmulDescCreate",
+                                       "cublasLtMatmulDescSetAttribute",
+                                       "cublasLtMatmulDescDestroy",
+                                       "cublasLtMatrixLayoutCreate",
+                                       "cublasLtMatrixLayoutSetAttribute",
+                                       "cublasLtMatrixLayoutDestroy",
+                                       "cublasLtMatmulPreferenceCreate",
+                                       "cublasLtMatmulPreferenceSetAttribute",
+                                       "cublasLtMatmulPreferenceDestroy",
+                                       "cublasLtMatmulAlgoGetHeuristic",
+                                       "cublasLtMatmul" };
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  int dev = rl_cuda_device();
+  if (handle[dev]) return RL_OK;
+  RL_TRY(rl_cuda_need());
+  void *f[12];
+  for (int i = 0; i < 12; i++)
+    if (!(f[i] = rl_cublaslt(names[i]))) return RL_ERR;
+  pthread_mutex_lock(&lock);
+  memcpy(&lt, f, sizeof lt);
+  int r = handle[dev] ? 0 : lt.create(&handle[dev]);
+  pthread_mutex_unlock(&lock);
+  return r ? rl_error("[matmul] cuBLASLt cannot start; status %d", r) : RL_OK;
+}
+
+/* One operand: a matrix with unit stride along its rows (plain) or columns (transposed). */
+typedef struct mat {
+  const rl_tensor *t;
+  bool trans;
+  int64_t rows, cols, ld;
+} mat;
+
+static bool mat_direct(const rl_tensor *x, mat *m) {
+  int d = x->ndim - 2;
+  int64_t r = x->size[d], c = x->size[d + 1], sr = x->stride[d], sc = x->stride[d + 1];
+  *m = (mat){ x, false, r, c, 0 };
+  if ((sc == 1 || c == 1) && (sr >= RL_MAX(1, c) || r == 1)) return m->ld = RL_MAX(RL_MAX(1, c), r == 1 ? c : sr), true;
+  if ((sr == 1 || r == 1) && (sc >= RL_MAX(1, r) || c == 1)) return m->trans = true, m->ld = RL_MAX(RL_MAX(1, r), c == 1 ? r : sc), true;
+  return false;
+}
+
+static int data_type(rl_dtype dt) { return dt == RL_F16 ? 2 : dt == RL_BF16 ? 14 : dt == RL_F64 ? 1 : 0; }
+
+static void *layout_of(const mat *m, int64_t batch) {
+  void *l = NULL;
+  int32_t b = (int32_t)batch;
+  int64_t step = m->t->ndim == 3 ? m->t->stride[0] : 0;
+  if (lt.layout(&l, data_type(m->t->dtype), (uint64_t)(m->trans ? m->rows : m->cols), (uint64_t)(m->trans ? m->cols : m->rows), m->ld)) return NULL;
+  if (batch > 1) {
+    lt.layout_set(l, 5, &b, sizeof b);
+    lt.layout_set(l, 6, &step, sizeof step);
+  }
+  return l;
+}
+
+/* r = x y; r is row-major with unit stride along its rows. Column-major: r' (n, m) = op(y') op(x'). */
+static rl_status product(const mat *x, const mat *y, const mat *r, double alpha, double beta) {
+  int64_t batch = r->t->ndim == 3 ? r->t->size[0] : 1;
+  rl_dtype dt = r->t->dtype;
+  int compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, found = 0;
+  int32_t ta = y->trans, tb = x->trans;
+  void *desc = NULL, *pref = NULL, *la = layout_of(y, batch), *lb = layout_of(x, batch), *lc = layout_of(r, batch), *work = rl_cuda_workspace(LT_WORK);
+  size_t limit = LT_WORK;
+  float fa = (float)alpha, fb = (float)beta;
+  lt_result best;
+  int s = lt.desc(&desc, compute, dt == RL_F64 ? 1 : 0);
+  if (!s) s = lt.desc_set(desc, 3, &ta, sizeof ta);
+  if (!s) s = lt.desc_set(desc, 4, &tb, sizeof tb);
+  if (!s) s = lt.pref(&pref);
+  if (!s) s = lt.pref_set(pref, 1, &limit, sizeof limit);
+  void *h = handle[rl_cuda_device()];
+  if (!s && la && lb && lc) s = lt.heuristic(h, desc, la, lb, lc, lc, pref, 1, &best, &found);
+  if (!s && found)
+    s = lt.matmul(h, desc, dt == RL_F64 ? (void *)&alpha : &fa, rl_data(y->t), la, rl_data(x->t), lb, dt == RL_F64 ? (void *)&beta : &fb,
+                  rl_data(r->t), lc, rl_data(r->t), lc, best.algo, work, LT_WORK, NULL);
+  if (pref) lt.pref_free(pref);
+  if (la) lt.layout_free(la);
+  if (lb) lt.layout_free(lb);
+  if (lc) lt.layout_free(lc);
+  if (desc) lt.desc_free(desc);
+  return s || !found ? rl_error("[matmul] cuBLASLt has no product for these matrices; status %d", s) : RL_OK;
+}
+
+static rl_status plain(rl_op op, const rl_tensor *x, const rl_tensor *y, rl_tensor *r) {
+  int d = r->ndim - 2;
+  rl_tensor wx = *x, wy = *y;
+  cuda_ew e;
+  for (int k = 0; k < r->ndim; k++) wx.size[k] = wy.size[k] = r->size[k];
+  wx.stride[d + 1] = 0;
+  wy.stride[d] = 0;
+  cuda_ew_init(&e, r, -1, 3, (const rl_tensor *[]){ r, &wx, &wy });
+  e.i[0] = x->size[d + 1], e.i[1] = x->stride[d + 1], e.i[2] = y->stride[d];
+  return cuda_run_ew(cuda_prim_fn(x->dtype, "mm"), op, &e);
+}
+
+static rl_status multiply(rl_op op, rl_tensor *x, rl_tensor *y, rl_tensor *r, double alpha, double beta) {
+  mat a, b, c;
+  rl_tensor *cx = NULL, *cy = NULL;
+  if (rl_numel(r) == 0) return RL_OK;
+  if (x->device != RL_CUDA || y->device != RL_CUDA) return rl_error("[%s] matrices on two devices; got a CPU tensor, need CUDA tensors", rl_ops[op].name);
+  if (x->size[x->ndim - 1] == 0) return beta == 0 ? rl_cuda_fill(r, 0) : RL_OK;
+  if (!rl_dtypes[x->dtype].is_float) return plain(op, x, y, r);
+  RL_TRY(lt_open());
+  RL_TRY(mat_direct(x, &a) ? RL_OK : rl_contiguous(x, &cx));
+  if (cx) mat_direct(cx, &a);
+  rl_status s = mat_direct(y, &b) ? RL_OK : rl_contiguous(y, &cy);
+  if (cy) mat_direct(cy, &b);
+  if (s == RL_OK) s = mat_direct(r, &c) && !c.trans ? product(&a, &b, &c, alpha, beta) : rl_error("[%s] result without a unit stride", rl_ops[op].name);
+  rl_tensor_release(cx);
+  rl_tensor_release(cy);
+  return s;
+}
+
+RL_CUDA_KERNEL(matmul) {
+  (void)nin, (void)a;
+  return multiply(op, in[0], in[1], out[0], 1, 0);
+}
+
+/* x w^T + b: the bias is laid into the result first and the product added to it. */
+RL_CUDA_KERNEL(linear) {
+  (void)nin, (void)a;
+  rl_tensor x = *in[0], r = *out[0], w = *in[1];
+  if (x.ndim != 2 || !rl_dtypes[x.dtype].is_float) return rl_error("[linear] CUDA; got %d dimensions, need 2", x.ndim);
+  w.size[0] = in[1]->size[1], w.size[1] = in[1]->size[0], w.stride[0] = in[1]->stride[1], w.stride[1] = in[1]->stride[0];
+  if (!in[2]) return multiply(op, &x, &w, &r, 1, 0);
+  rl_tensor b = r;
+  b.storage = in[2]->storage, b.offset = in[2]->offset, b.stride[0] = 0, b.stride[1] = in[2]->stride[0];
+  RL_TRY(rl_cuda_move(&r, &b));
+  return multiply(op, &x, &w, &r, 1, 1);
+}

@@ -1,0 +1,183 @@
+/* Primitive rows on CUDA tensors: creation, draws, moves, indexing. Moves share kernels/cpu/move.c, which works through rl_move.
+ * (tensors, attributes) -> argument block -> kernel of prims.cuh. */
+#include <string.h>
+#include "../../lib/tensor/random.h"
+#include "launch.h"
+
+#define UNUSED (void)op, (void)in, (void)nin, (void)a
+/* Rows whose CPU code only calls rl_move, rl_move_zero and a fill, all of which know the device. */
+#define SHARED(NAME) \
+  rl_status rl_k_##NAME##_cpu(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out); \
+  RL_CUDA_KERNEL(NAME) { return rl_k_##NAME##_cpu(op, in, nin, a, out); }
+SHARED(cat)
+SHARED(flip)
+SHARED(roll)
+SHARED(pad)
+SHARED(reshape)
+SHARED(slice_grad)
+SHARED(diagonal_grad)
+SHARED(full)
+
+RL_CUDA_KERNEL(iota) {
+  UNUSED;
+  cuda_ew e;
+  cuda_ew_init(&e, out[0], -1, 1, (const rl_tensor *[]){ out[0] });
+  e.st[0][0] = out[0]->stride[0];
+  return e.n ? cuda_run_ew(cuda_prim_fn(out[0]->dtype, "iota"), op, &e) : RL_OK;
+}
+
+static rl_status draw(rl_op op, rl_tensor *r, bool normal) {
+  rl_generator *g = rl_generator_default();
+  cuda_ew e;
+  if (rl_numel(r) == 0) return RL_OK;
+  if (!rl_dtypes[r->dtype].is_float) return rl_error("[rand] needs a float type; got %s", rl_dtypes[r->dtype].name);
+  if (!rl_is_contiguous(r)) {
+    rl_tensor *t = rl_tensor_empty(r->dtype, RL_CUDA, r->ndim, r->size);
+    if (!t) return RL_OOM;
+    rl_status s = draw(op, t, normal);
+    if (s == RL_OK) s = rl_cuda_move(r, t);
+    rl_tensor_release(t);
+    return s;
+  }
+  cuda_ew_init(&e, r, -1, 1, (const rl_tensor *[]){ r });
+  e.i[0] = (int64_t)g->seed, e.i[1] = (int64_t)g->counter, e.i[2] = normal;
+  return cuda_run_ew(cuda_prim_fn(r->dtype, "draw"), op, &e);
+}
+RL_CUDA_KERNEL(rand) {
+  UNUSED;
+  return draw(op, out[0], false);
+}
+RL_CUDA_KERNEL(randn) {
+  UNUSED;
+  return draw(op, out[0], true);
+}
+
+static rl_status triangle(rl_op op, const rl_tensor *x, rl_tensor *r, int64_t k, bool lower) {
+  cuda_ew e;
+  cuda_ew_init(&e, r, -1, 2, (const rl_tensor *[]){ r, x });
+  e.i[0] = k, e.i[1] = x->size[x->ndim - 2], e.i[2] = x->size[x->ndim - 1], e.i[3] = lower;
+  return e.n ? cuda_run_ew(cuda_prim_fn(x->dtype, "tri"), op, &e) : RL_OK;
+}
+RL_CUDA_KERNEL(tril) {
+  UNUSED;
+  return triangle(op, in[0], out[0], a->v[0].i, true);
+}
+RL_CUDA_KERNEL(triu) {
+  UNUSED;
+  return triangle(op, in[0], out[0], a->v[0].i, false);
+}
+
+/* Waits for the device: an index out of range is an error of the call that has it. */
+static rl_status check_index(rl_op op, const rl_tensor *idx, int64_t n) {
+  cuda_ew e;
+  int64_t bad = INT64_MAX, got = 0;
+  void *word = rl_cuda_workspace(64);
+  if (!rl_numel(idx)) return RL_OK;
+  if (!word) return RL_OOM;
+  if (idx->device != RL_CUDA) return rl_error("[%s] index is on the host; got a CPU tensor, need a CudaLongTensor", rl_ops[op].name);
+  RL_TRY(rl_cuda_write(word, &bad, 8));
+  cuda_ew_init(&e, idx, -1, 2, (const rl_tensor *[]){ NULL, idx });
+  e.p[0] = word, e.i[0] = n;
+  RL_TRY(cuda_run_ew(cuda_prim_fn(RL_I64, "check_index"), op, &e));
+  RL_TRY(rl_cuda_read(&bad, word, 8));
+  if (bad == INT64_MAX) return RL_OK;
+  int64_t off = 0, i = bad;
+  for (int d = idx->ndim - 1; d >= 0; d--) off += i % idx->size[d] * idx->stride[d], i /= idx->size[d];
+  RL_TRY(rl_cuda_read(&got, (int64_t *)rl_data(idx) + off, 8));
+  return rl_error("[%s] index out of range; got %lld at element %lld, need 1 to %lld", rl_ops[op].name, (long long)got + 1, (long long)bad + 1,
+                  (long long)n);
+}
+static int64_t dim_size(const rl_tensor *t, int d) { return t->ndim ? t->size[d] : 1; }
+static int64_t dim_stride(const rl_tensor *t, int d) { return t->ndim ? t->stride[d] : 0; }
+
+RL_CUDA_KERNEL(gather) {
+  UNUSED;
+  int dim = (int)a->v[0].i;
+  rl_tensor x = *in[0];
+  cuda_ew e;
+  RL_TRY(check_index(op, in[1], dim_size(&x, dim)));
+  if (x.ndim) x.stride[dim] = 0;
+  cuda_ew_init(&e, in[1], -1, 3, (const rl_tensor *[]){ out[0], &x, in[1] });
+  e.i[0] = dim_stride(in[0], dim);
+  return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "gather"), op, &e) : RL_OK;
+}
+
+static rl_status scatter(rl_op op, rl_tensor *const *in, const rl_attrs *a, rl_tensor *r, int mode) {
+  int dim = (int)a->v[0].i;
+  const rl_tensor *idx = in[1], *src = in[2];
+  cuda_ew e;
+  RL_TRY(check_index(op, idx, dim_size(r, dim)));
+  RL_TRY(rl_cuda_move(r, in[0]));
+  if (!rl_numel(idx)) return RL_OK;
+  cuda_ew_init(&e, idx, idx->ndim ? dim : -1, 3, (const rl_tensor *[]){ r, src, idx });
+  e.i[0] = dim_size(idx, dim), e.i[1] = dim_stride(r, dim), e.i[2] = dim_stride(src, dim), e.i[3] = dim_stride(idx, dim), e.i[4] = mode;
+  return cuda_run_ew(cuda_prim_fn(r->dtype, "scatter"), op, &e);
+}
+RL_CUDA_KERNEL(scatter) {
+  UNUSED;
+  return scatter(op, in, a, out[0], 0);
+}
+RL_CUDA_KERNEL(scatter_add) {
+  UNUSED;
+  return scatter(op, in, a, out[0], 1);
+}
+
+/* A 1-D index seen along dim with stride 0 elsewhere, in the shape of `like`. */
+static rl_tensor index_along(const rl_tensor *idx, const rl_tensor *like, int dim) {
+  rl_tensor w = *idx;
+  w.ndim = like->ndim;
+  for (int d = 0; d < w.ndim; d++) w.size[d] = d == dim ? rl_numel(idx) : like->size[d], w.stride[d] = d == dim && idx->ndim ? idx->stride[0] : 0;
+  return w;
+}
+
+RL_CUDA_KERNEL(index_select) {
+  UNUSED;
+  int dim = (int)a->v[0].i;
+  rl_tensor x = *in[0], w = index_along(in[1], out[0], dim);
+  cuda_ew e;
+  RL_TRY(check_index(op, in[1], dim_size(&x, dim)));
+  if (x.ndim) x.stride[dim] = 0;
+  cuda_ew_init(&e, out[0], -1, 3, (const rl_tensor *[]){ out[0], &x, &w });
+  e.i[0] = dim_stride(in[0], dim);
+  return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "gather"), op, &e) : RL_OK;
+}
+
+static rl_status index_write(rl_op op, rl_tensor *const *in, const rl_attrs *a, rl_tensor *r, int mode) {
+  int dim = (int)a->v[0].i;
+  rl_tensor w = index_along(in[1], r, dim), src = *in[2];
+  cuda_ew e;
+  RL_TRY(check_index(op, in[1], dim_size(r, dim)));
+  RL_TRY(rl_cuda_move(r, in[0]));
+  if (!rl_numel(in[1]) || !rl_numel(r)) return RL_OK;
+  if (mode == 2)
+    for (int d = 0; d < r->ndim; d++) src.stride[d] = 0;
+  cuda_ew_init(&e, r, r->ndim ? dim : -1, 3, (const rl_tensor *[]){ r, &src, &w });
+  e.i[0] = rl_numel(in[1]), e.i[1] = dim_stride(r, dim), e.i[2] = mode == 2 ? 0 : dim_stride(&src, dim), e.i[3] = dim_stride(&w, dim);
+  e.i[4] = mode == 2 && src.device == RL_CUDA ? 0 : mode;
+  return cuda_run_ew(cuda_prim_fn(r->dtype, "scatter"), op, &e);
+}
+RL_CUDA_KERNEL(index_add) {
+  UNUSED;
+  return index_write(op, in, a, out[0], 1);
+}
+RL_CUDA_KERNEL(index_copy) {
+  UNUSED;
+  return index_write(op, in, a, out[0], 0);
+}
+RL_CUDA_KERNEL(index_fill) {
+  UNUSED;
+  return index_write(op, in, a, out[0], 2);
+}
+
+RL_CUDA_KERNEL(take) {
+  UNUSED;
+  cuda_ew e;
+  rl_tensor *x = NULL;
+  RL_TRY(check_index(op, in[1], rl_numel(in[0])));
+  RL_TRY(rl_contiguous(in[0], &x));
+  cuda_ew_init(&e, in[1], -1, 2, (const rl_tensor *[]){ out[0], in[1] });
+  e.p[2] = rl_data(x);
+  rl_status s = e.n ? cuda_run_ew(cuda_prim_fn(x->dtype, "take"), op, &e) : RL_OK;
+  rl_tensor_release(x);
+  return s;
+}

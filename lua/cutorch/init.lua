@@ -1,0 +1,72 @@
+-- cutorch: CUDA tensors. Requiring it makes torch.CudaTensor, torch.CudaDoubleTensor ... and x:cuda(); a machine without a GPU gets an error
+-- that names what is missing.
+local C = require 'relume.core'
+local torch = require 'torch'
+local cuda = C.cuda
+
+local n, why = cuda.count()
+if n == 0 then error(why, 0) end
+
+for name, constructor in pairs(cuda.types()) do torch._core_type(name, constructor) end
+
+local cutorch = {}
+
+--- Number of GPUs.
+function cutorch.getDeviceCount() return (cuda.count()) end
+
+--- Current GPU, from 1.
+cutorch.getDevice = cuda.getDevice
+
+--- Makes a GPU the current one of this thread.
+cutorch.setDevice = cuda.setDevice
+
+--- Runs f(...) with another current GPU and returns its results.
+function cutorch.withDevice(device, f, ...)
+   local before = cutorch.getDevice()
+   cutorch.setDevice(device)
+   local r = {pcall(f, ...)}
+   cutorch.setDevice(before)
+   if not r[1] then error(r[2], 0) end
+   return unpack(r, 2, table.maxn(r))
+end
+
+--- Waits for all work of the current GPU; an error of an earlier kernel is raised here with its op.
+cutorch.synchronize = cuda.synchronize
+cutorch.synchronizeAll = cuda.synchronize
+
+--- Free and total bytes of a GPU.
+function cutorch.getMemoryUsage(device)
+   if not device or device == cutorch.getDevice() then return cuda.memory() end
+   return cutorch.withDevice(device, cuda.memory)
+end
+
+--- {name=, major=, minor=, totalGlobalMem=} of a GPU.
+cutorch.getDeviceProperties = cuda.properties
+
+--- Statistics of the caching allocator and of launches: live, peak and cached bytes, allocs, hits, launches, hostOps.
+cutorch.memoryStats = cuda.stats
+
+--- Gives cached memory back to the driver.
+cutorch.emptyCache = cuda.releaseCache
+
+--- Seeds the generator: one stream of numbers serves CPU and GPU.
+function cutorch.manualSeed(seed) return torch.manualSeed(seed) end
+cutorch.manualSeedAll = cutorch.manualSeed
+function cutorch.seed() return torch.seed() end
+cutorch.seedAll = cutorch.seed
+function cutorch.initialSeed() return torch.initialSeed() end
+function cutorch.getRNGState() return torch.getRNGState() end
+function cutorch.setRNGState(state) return torch.setRNGState(state) end
+
+--- Lets float products round their inputs to TF32 (off at first).
+cutorch.setTF32 = cuda.setTF32
+
+--- Lets an op that has no CUDA kernel yet run on the host, by copies (off at first: such an op is an error).
+cutorch.setHostOps = cuda.setHostOps
+
+function cutorch.isCachingAllocatorEnabled() return true end
+cutorch.hasHalf = true
+
+package.loaded['cutorch'] = cutorch
+rawset(_G, 'cutorch', cutorch)
+return cutorch

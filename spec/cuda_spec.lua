@@ -1,0 +1,245 @@
+-- CUDA tensors against CPU tensors: the same calls give the same results.
+local C = require 'relume.core'
+local n, why = C.cuda.count()
+local cutorch = n > 0 and require 'cutorch' or nil
+local nn = require 'nn'
+
+local function gpu(name, f)
+   it(name, function()
+      if not cutorch then return pending(why) end
+      f()
+   end)
+end
+
+local names = {Byte = 'CudaByte', Char = 'CudaChar', Short = 'CudaShort', Int = 'CudaInt', Long = 'CudaLong', Half = 'CudaHalf', BFloat16 = 'CudaBFloat16',
+   Float = 'Cuda', Double = 'CudaDouble'}
+local function device(x) return x:type('torch.' .. names[x:type():match('torch%.(.-)Tensor')] .. 'Tensor') end
+local function host(x)
+   if type(x) ~= 'userdata' then return torch.DoubleTensor {tonumber(x) or (x and 1 or 0)} end
+   for cpu, cuda in pairs(names) do
+      if x:type() == 'torch.' .. cuda .. 'Tensor' then return x:type('torch.' .. cpu .. 'Tensor'):double() end
+   end
+   return x:double()
+end
+
+local function close(a, b, tolerance, what)
+   a, b = host(a), host(b)
+   assert.same(a:size():totable(), b:size():totable(), what)
+   if a:nElement() == 0 then return end
+   local bad = 0
+   a, b = a:contiguous():view(-1), b:contiguous():view(-1)
+   for i = 1, a:nElement() do
+      local p, q = a[i], b[i]
+      local same = p == q or (p ~= p and q ~= q) or math.abs(p - q) <= tolerance * math.max(1, math.abs(p))
+      if not same then bad = bad + 1 end
+      if not same and bad == 1 then what = ('%s: element %d is %.9g, need %.9g'):format(what, i, q, p) end
+   end
+   assert.equal(0, bad, what)
+end
+local tolerances = {Half = 2e-3, BFloat16 = 2e-2, Float = 2e-6, Double = 1e-12}
+-- f on CPU tensors and on their copies on the GPU.
+local function both(what, f, tolerance, ...)
+   local args, there = {...}, {}
+   for i, x in ipairs(args) do there[i] = type(x) == 'userdata' and device(x) or x end
+   local a, b = {pcall(f, unpack(args))}, {pcall(f, unpack(there))}
+   assert.is_true(b[1], what .. ': ' .. tostring(b[2]))
+   for i = 2, #a do close(a[i], b[i], tolerance, what) end
+end
+
+local function sample(dtype, ...)
+   local x = torch.DoubleTensor(...):uniform(-3, 3)
+   if dtype == 'Byte' then x:abs() end
+   return x:type('torch.' .. dtype .. 'Tensor')
+end
+local floats, ints = {'Float', 'Double', 'Half', 'BFloat16'}, {'Byte', 'Char', 'Short', 'Int', 'Long'}
+
+describe('CUDA', function()
+   gpu('knows its device', function()
+      assert.is_true(cutorch.getDeviceCount() >= 1)
+      assert.equal(1, cutorch.getDevice())
+      assert.truthy(#cutorch.getDeviceProperties(1).name > 3)
+      local free, total = cutorch.getMemoryUsage()
+      assert.is_true(free > 0 and total >= free)
+      assert.has_error(function() cutorch.setDevice(99) end)
+      cutorch.synchronize()
+   end)
+
+   gpu('types, copies and conversions', function()
+      local x = torch.FloatTensor(3, 4):uniform()
+      local y = x:cuda()
+      assert.equal('torch.CudaTensor', y:type())
+      assert.equal('torch.CudaTensor', torch.typename(y))
+      assert.same(x:totable(), y:float():totable())
+      assert.same(x:totable(), y:totable())
+      assert.equal(x[2][3], y[2][3])
+      y[2][3] = 7
+      assert.equal(7, y:float()[2][3])
+      assert.equal('torch.CudaDoubleTensor', y:cudaDouble():type())
+      assert.equal('torch.CudaHalfTensor', y:cudaHalf():type())
+      assert.same({{1, 2}, {3, 4}}, torch.CudaTensor({{1, 2}, {3, 4}}):totable())
+      local z = torch.CudaTensor(4, 3):fill(2)
+      z:copy(x:t())
+      assert.same(x:t():totable(), z:totable())
+      x:copy(z:t():mul(2))
+      assert.same(x:t():totable(), z:totable())
+      assert.equal(0, torch.CudaTensor():dim())
+      assert.truthy(tostring(z):find('CudaTensor'))
+      assert.has_error(function() return x + z end)
+      assert.is_true(cutorch.memoryStats().live > 0)
+   end)
+
+   gpu('elementwise rows of every float type', function()
+      for _, d in ipairs(floats) do
+         local x, y = sample(d, 5, 7), sample(d, 5, 7)
+         for _, f in ipairs {'neg', 'abs', 'sign', 'exp', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh', 'tanh', 'sigmoid', 'floor', 'ceil', 'round', 'trunc', 'frac',
+            'cinv'} do
+            both(d .. ' ' .. f, function(a) return torch[f](a) end, tolerances[d] * 4, x)
+         end
+         for _, f in ipairs {'sqrt', 'rsqrt', 'log', 'log1p', 'lgamma'} do both(d .. ' ' .. f, function(a) return torch[f](a) end, tolerances[d] * 20, torch.abs(x) + 0.1) end
+         for _, f in ipairs {'cmul', 'cdiv', 'cmax', 'cmin', 'lt', 'ge', 'eq', 'atan2'} do both(d .. ' ' .. f, function(a, b) return torch[f](a, b) end, tolerances[d] * 4, x, y) end
+         both(d .. ' operators', function(a, b) return a + b * 2 - 1, 3 - a, a / 4, -b end, tolerances[d] * 2, x, y)
+         both(d .. ' in place', function(a, b) return a:clone():add(2):mul(3):add(0.5, b):clamp(-2, 2) end, tolerances[d] * 2, x, y)
+         both(d .. ' addcmul', function(a, b) return torch.addcmul(a, 2, b, b), torch.addcdiv(a, 2, b, b) end, tolerances[d] * 8, x, y)
+      end
+   end)
+
+   gpu('elementwise rows of every integer type', function()
+      for _, d in ipairs(ints) do
+         local x, y = sample(d, 6, 5), sample(d, 6, 5)
+         for _, f in ipairs {'abs', 'sign', 'neg'} do both(d .. ' ' .. f, function(a) return torch[f](a) end, 0, x) end
+         for _, f in ipairs {'cmul', 'cdiv', 'cmax', 'cmin', 'lt', 'ge', 'eq', 'cbitand', 'cbitor', 'cbitxor', 'cremainder', 'cfmod'} do
+            both(d .. ' ' .. f, function(a, b) return torch[f](a, b) end, 0, x, y)
+         end
+         both(d .. ' operators', function(a, b) return a + b * 2 - 1, a:clone():fill(3) end, 0, x, y)
+      end
+   end)
+
+   gpu('casts between all types', function()
+      for _, d in ipairs {'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'BFloat16', 'Float', 'Double'} do
+         for _, e in ipairs {'Byte', 'Char', 'Short', 'Int', 'Long', 'Half', 'BFloat16', 'Float', 'Double'} do
+            local x = sample(d, 33)
+            local y = device(x)
+            close(x:type('torch.' .. e .. 'Tensor'), y:type('torch.' .. names[e] .. 'Tensor'), 0, d .. ' to ' .. e)
+         end
+      end
+   end)
+
+   gpu('strides, broadcasting and views', function()
+      local x, y = sample('Float', 4, 5, 6), sample('Float', 5, 1)
+      both('views', function(a, b)
+         return a:transpose(1, 3) + 1, a:select(2, 3) * 2, a:narrow(3, 2, 3):clone(), a + b:expandAs(a[1]):view(1, 5, 6):expandAs(a), a:permute(3, 1, 2):contiguous(),
+            a[1]:t() * 1
+      end, 1e-6, x, y)
+      both('moves', function(a)
+         return torch.cat(a, a, 2), torch.cat({a, a * 2}, 1), a:repeatTensor(2, 1, 1), a:view(-1):unfold(1, 4, 2) * 1, torch.tril(a[1]), torch.triu(a[1], 1), a:reshape(6, 20)
+      end, 0, x)
+      both('in place on a view', function(a)
+         local b = a:clone()
+         b:select(1, 2):fill(9)
+         b:narrow(2, 1, 2):mul(3)
+         return b
+      end, 0, x)
+      both('zero elements', function(a) return a.new(0, 3) * 2, a.new(0):sum() end, 0, x)
+   end)
+
+   gpu('reductions', function()
+      for _, d in ipairs {'Float', 'Double', 'Half', 'Int', 'Long', 'Byte'} do
+         local t = tolerances[d] or 0
+         local x = sample(d, 37, 65)
+         both(d .. ' sum', function(a) return a:sum(), a:sum(1), a:sum(2), a:t():sum(1) end, t * 40, x)
+         both(d .. ' max', function(a) return a:max(), a:min() end, 0, x)
+         both(d .. ' max dim', function(a) return a:max(1) end, 0, x)
+         both(d .. ' max dim', function(a)
+            local v, i = a:min(2)
+            return v, i
+         end, 0, x)
+      end
+      local x = sample('Float', 300, 7000)
+      both('large', function(a) return a:sum(), a:sum(1), a:sum(2), a:max(), a:mean(), a:std(), a:norm(), a:norm(1) end, 1e-5, x)
+      both('mean and var', function(a) return a:mean(1), a:var(2), a:std(1) end, 1e-5, sample('Float', 20, 30))
+   end)
+
+   gpu('random draws are those of the CPU', function()
+      for _, d in ipairs {'Float', 'Double'} do
+         torch.manualSeed(7)
+         local a, b, c = torch[d .. 'Tensor'](1001):uniform(), torch[d .. 'Tensor'](1001):normal(), torch[d .. 'Tensor'](64):bernoulli(0.3)
+         cutorch.manualSeed(7)
+         local p, q, r = torch[names[d] .. 'Tensor'](1001):uniform(), torch[names[d] .. 'Tensor'](1001):normal(), torch[names[d] .. 'Tensor'](64):bernoulli(0.3)
+         close(a, p, 0, d .. ' uniform')
+         close(b, q, 1e-6, d .. ' normal')
+         close(c, r, 0, d .. ' bernoulli')
+      end
+   end)
+
+   gpu('matrix products', function()
+      for _, d in ipairs(floats) do
+         local t = d == 'Half' and 1e-2 or d == 'BFloat16' and 6e-2 or d == 'Float' and 2e-5 or 1e-12
+         local a, b = sample(d, 33, 47), sample(d, 47, 29)
+         both(d .. ' mm', function(x, y) return torch.mm(x, y), torch.mm(y:t(), x:t()), torch.mm(x:t():contiguous():t(), y) end, t * 10, a, b)
+         both(d .. ' bmm', function(x, y) return torch.bmm(x, y), torch.bmm(x, y:transpose(2, 3):contiguous():transpose(2, 3)) end, t * 10, sample(d, 5, 7, 9), sample(d, 5, 9, 4))
+         both(d .. ' mv', function(x, y) return torch.mv(x, y[{{}, 1}]) end, t * 10, a, b)
+      end
+      both('Int mm', function(x, y) return torch.mm(x, y) end, 0, sample('Int', 6, 7), sample('Int', 7, 5))
+      both('addmm', function(m, x, y) return torch.addmm(0.5, m, 2, x, y) end, 1e-4, sample('Float', 6, 5), sample('Float', 6, 7), sample('Float', 7, 5))
+   end)
+
+   gpu('gather, scatter and the index family', function()
+      local x = sample('Float', 6, 5)
+      local i = torch.LongTensor {{1, 2, 3, 4, 5}, {6, 5, 4, 3, 2}}
+      both('gather', function(a, k) return a:gather(1, k) end, 0, x, i)
+      both('scatter', function(a, k, s) return a:clone():scatter(1, k, s) end, 0, x, i, sample('Float', 2, 5))
+      local rows = torch.LongTensor {2, 5, 2}
+      both('index', function(a, k, s) return a:index(1, k), a:index(2, k), a:clone():indexAdd(1, k, s), a:clone():indexCopy(1, k, s), a:clone():indexFill(1, k, 4) end, 1e-6, x, rows,
+         sample('Float', 3, 5))
+      both('take', function(a, k) return a:take(k) end, 0, x, i)
+      local ok, message = pcall(function() return x:cuda():index(1, device(torch.LongTensor {9})) end)
+      assert.is_false(ok)
+      assert.truthy(message:find('out of range', 1, true))
+      both('masked', function(a) return a:clone():maskedFill(a:gt(0), 2) end, 0, x)
+   end)
+
+   gpu('an op without a kernel says so, or runs on the host when allowed', function()
+      local x = torch.CudaTensor(4, 5):uniform()
+      local ok, message = pcall(torch.sort, x, 2)
+      assert.is_false(ok)
+      assert.truthy(message:find('no CUDA kernel', 1, true))
+      cutorch.setHostOps(true)
+      local v, i = torch.sort(x, 2)
+      cutorch.setHostOps(false)
+      local w, j = torch.sort(x:float(), 2)
+      close(w, v, 0, 'sort')
+      close(j, i, 0, 'sort')
+   end)
+
+   gpu('gradients of a small network, and a training step', function()
+      torch.manualSeed(3)
+      local net = nn.Sequential():add(nn.Linear(20, 16)):add(nn.Tanh()):add(nn.Linear(16, 10)):add(nn.LogSoftMax()):float()
+      local criterion = nn.ClassNLLCriterion():float()
+      local x, y = torch.FloatTensor(8, 20):uniform(), torch.LongTensor {1, 2, 3, 4, 5, 6, 7, 8}
+      local function run(m, c, a, b)
+         m:zeroGradParameters()
+         local loss = c:forward(m:forward(a), b)
+         m:backward(a, c:backward(m.output, b))
+         local _, g = m:getParameters()
+         return loss, g, m.gradInput
+      end
+      local there = net:clone():cuda()
+      local l1, g1, i1 = run(net, criterion, x, y)
+      local l2, g2, i2 = run(there, criterion:clone():cuda(), x:cuda(), device(y))
+      close(l1, l2, 1e-5, 'loss')
+      close(g1, g2, 1e-5, 'gradients')
+      close(i1, i2, 1e-5, 'gradInput')
+      local t = device(torch.DoubleTensor(4, 3):uniform()):requiresGrad(true)
+      local u = t:detach():double():requiresGrad(true)
+      torch.sum(torch.sigmoid(torch.cmul(t, t))):backward()
+      torch.sum(torch.sigmoid(torch.cmul(u, u))):backward()
+      close(u:grad(), t:grad(), 1e-12, 'tape')
+   end)
+
+   gpu('runs out of memory with an error, not a crash', function()
+      local ok, message = pcall(torch.CudaTensor, 2 ^ 40)
+      assert.is_false(ok)
+      assert.truthy(message:find('memory', 1, true))
+      assert.equal(6, torch.CudaTensor(2, 3):fill(1):sum())
+   end)
+end)
