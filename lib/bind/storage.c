@@ -12,19 +12,21 @@
 
 static char *at(const rl_storage *s, int64_t i) { return (char *)s->data + i * rl_dtypes[s->dtype].bytes; }
 
-static rl_storage *fresh(lua_State *L, rl_dtype dt, int64_t n) {
+static rl_storage *fresh_on(lua_State *L, rl_dtype dt, rl_device dev, int64_t n) {
   if (n < 0) luaL_error(L, "[storage] negative size; got %d, need 0 or more", (int)n);
   struct rl_graph *g = rl_self.graph;
   rl_self.graph = NULL;
-  rl_storage *s = rl_storage_new(dt, RL_CPU, n);
+  rl_storage *s = rl_storage_new(dt, dev, n);
   if (!s) {
     lua_gc(L, LUA_GCCOLLECT, 0);
-    s = rl_storage_new(dt, RL_CPU, n);
+    s = rl_storage_new(dt, dev, n);
   }
   rl_self.graph = g;
   if (!s) bind_raise(L, RL_OOM);
   return s;
 }
+
+static rl_storage *fresh(lua_State *L, rl_dtype dt, int64_t n) { return fresh_on(L, dt, RL_CPU, n); }
 
 static void unmap(rl_storage *s) { munmap(s->data, (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes); }
 
@@ -111,6 +113,12 @@ static int64_t position(lua_State *L, rl_storage *s, int i) {
   lua_Number v = lua_tonumber(L, i);
   if (!(v >= 1 && v <= (lua_Number)s->size)) luaL_error(L, "[storage] index out of range; got %d, need 1 to %d", (int)v, (int)s->size);
   return (int64_t)v - 1;
+}
+
+/* torch.CudaStorage(n): upvalue 1 the dtype. Elements are reached through a tensor. */
+int bind_cuda_storage(lua_State *L) {
+  rl_dtype dt = (rl_dtype)lua_tointeger(L, lua_upvalueindex(1));
+  return bind_push_storage(L, fresh_on(L, dt, RL_CUDA, lua_isnoneornil(L, 1) ? 0 : bind_int(L, 1)));
 }
 
 static int storage_index(lua_State *L) {

@@ -13,7 +13,7 @@
 #include "cuda_impl.h"
 
 #define MAXDEV 16
-#define CLASSES 96
+#define CLASSES 160 /* up to 2^49 bytes */
 
 typedef struct block {
   struct block *next;
