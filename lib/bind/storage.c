@@ -174,9 +174,22 @@ static int storage_fill(lua_State *L) {
   return 1;
 }
 
+/* With a storage in GPU memory on either side: as tensors over both. */
+static int copy_devices(lua_State *L, rl_storage *s, rl_storage *u) {
+  rl_geom g = { .ndim = 1, .size = { s->size }, .stride = { 1 } };
+  rl_tensor *a = rl_tensor_with(s, &g), *b = rl_tensor_with(u, &g);
+  rl_status r = a && b ? rl_copy(a, b) : RL_OOM;
+  rl_tensor_release(a);
+  rl_tensor_release(b);
+  BIND_TRY(L, r);
+  lua_settop(L, 1);
+  return 1;
+}
+
 static int storage_copy(lua_State *L) {
   rl_storage *s = bind_storage(L, 1), *u = bind_storage(L, 2);
   if (s->size != u->size) return luaL_error(L, "[copy] storage sizes differ; got %d, need %d", (int)u->size, (int)s->size);
+  if (s->device == RL_CUDA || u->device == RL_CUDA) return copy_devices(L, s, u);
   bind_real(L, s, "copy");
   bind_real(L, u, "copy");
   if (s->dtype == u->dtype && s->size) memmove(s->data, u->data, (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes);
