@@ -96,7 +96,8 @@ static rl_status product(const mat *x, const mat *y, const mat *r, double alpha,
   rl_dtype dt = r->t->dtype;
   int compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, found = 0;
   int32_t ta = y->trans, tb = x->trans;
-  void *desc = NULL, *pref = NULL, *la = layout_of(y, batch), *lb = layout_of(x, batch), *lc = layout_of(r, batch), *work = rl_cuda_workspace(LT_WORK);
+  void *desc = NULL, *pref = NULL, *la = layout_of(y, batch), *lb = layout_of(x, batch), *lc = layout_of(r, batch),
+       *work = rl_cuda_workspace(LT_WORK);
   size_t limit = LT_WORK;
   float fa = (float)alpha, fb = (float)beta;
   lt_result best;
@@ -134,7 +135,8 @@ static rl_status multiply(rl_op op, rl_tensor *x, rl_tensor *y, rl_tensor *r, do
   mat a, b, c;
   rl_tensor *cx = NULL, *cy = NULL;
   if (rl_numel(r) == 0) return RL_OK;
-  if (x->device != RL_CUDA || y->device != RL_CUDA) return rl_error("[%s] matrices on two devices; got a CPU tensor, need CUDA tensors", rl_ops[op].name);
+  if (x->device != RL_CUDA || y->device != RL_CUDA)
+    return rl_error("[%s] matrices on two devices; got a CPU tensor, need CUDA tensors", rl_ops[op].name);
   if (x->size[x->ndim - 1] == 0) return beta == 0 ? rl_cuda_fill(r, 0) : RL_OK;
   if (!rl_dtypes[x->dtype].is_float) return plain(op, x, y, r);
   RL_TRY(lt_open());
@@ -142,7 +144,8 @@ static rl_status multiply(rl_op op, rl_tensor *x, rl_tensor *y, rl_tensor *r, do
   if (cx) mat_direct(cx, &a);
   rl_status s = mat_direct(y, &b) ? RL_OK : rl_contiguous(y, &cy);
   if (cy) mat_direct(cy, &b);
-  if (s == RL_OK) s = mat_direct(r, &c) && !c.trans ? product(&a, &b, &c, alpha, beta) : rl_error("[%s] result without a unit stride", rl_ops[op].name);
+  if (s == RL_OK)
+    s = mat_direct(r, &c) && !c.trans ? product(&a, &b, &c, alpha, beta) : rl_error("[%s] result without a unit stride", rl_ops[op].name);
   rl_tensor_release(cx);
   rl_tensor_release(cy);
   return s;

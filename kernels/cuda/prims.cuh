@@ -1,12 +1,10 @@
 /* Hand-written kernels, one module per dtype: S storage type, C compute type, LD and ST between them (prelude and argument blocks are in front).
  * Writes at computed positions run one thread per line, in order, so that results do not depend on scheduling. */
 #define K extern "C" __global__ void
-K iota(const rl_ew a) {
-  RL_EW_LOOP ((S *)a.p[0])[t * a.st[0][0]] = ST((C)t);
-}
+K iota(const rl_ew a) { RL_EW_LOOP((S *)a.p[0])[t * a.st[0][0]] = ST((C)t); }
 #if RL_IS_FLOAT
 K draw(const rl_ew a) {
-  RL_EW_LOOP ((S *)a.p[0])[t] = ST(a.i[2] ? RL_RANDN((uint64_t)a.i[0], (uint64_t)a.i[1], t) : RL_RAND((uint64_t)a.i[0], (uint64_t)a.i[1], t));
+  RL_EW_LOOP((S *)a.p[0])[t] = ST(a.i[2] ? RL_RANDN((uint64_t)a.i[0], (uint64_t)a.i[1], t) : RL_RAND((uint64_t)a.i[0], (uint64_t)a.i[1], t));
 }
 #endif
 /* size: (outer..., rows, cols) as walked, with rows and columns told by i[1], i[2] = sizes. */

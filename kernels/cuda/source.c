@@ -26,23 +26,25 @@ void cuda_put_expr(FILE *o, const char *e, const char *suffix) {
 }
 
 static const char ew_struct[] =
-  "struct rl_ew { int64_t n; int32_t nd, pad; int64_t size[12]; int64_t st[5][12]; void *p[5]; uint64_t imm[5]; double f[10]; int64_t i[10]; };\n"
-  "#define RL_EW_LOOP for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < a.n; t += gridDim.x * (int64_t)blockDim.x)\n"
-  "template <int N> static __device__ __forceinline__ void rl_place(const rl_ew &a, int64_t t, int64_t *o) {\n"
-  "  if (a.nd <= 1) { for (int k = 0; k < N; k++) o[k] = a.nd ? t * a.st[k][0] : 0; return; }\n"
-  "  for (int k = 0; k < N; k++) o[k] = 0;\n"
-  "  if (a.n < 2147483647LL) {\n"
-  "    uint32_t r = (uint32_t)t;\n"
-  "    for (int d = a.nd - 1; d >= 0; d--) { uint32_t s = (uint32_t)a.size[d], q = r / s, m = r - q * s; r = q; for (int k = 0; k < N; k++) o[k] += (int64_t)m * a.st[k][d]; }\n"
-  "  } else {\n"
-  "    int64_t r = t;\n"
-  "    for (int d = a.nd - 1; d >= 0; d--) { int64_t s = a.size[d], q = r / s, m = r - q * s; r = q; for (int k = 0; k < N; k++) o[k] += m * a.st[k][d]; }\n"
-  "  }\n}\n";
+    "struct rl_ew { int64_t n; int32_t nd, pad; int64_t size[12]; int64_t st[5][12]; void *p[5]; uint64_t imm[5]; double f[10]; int64_t i[10]; };\n"
+    "#define RL_EW_LOOP for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < a.n; t += gridDim.x * (int64_t)blockDim.x)\n"
+    "template <int N> static __device__ __forceinline__ void rl_place(const rl_ew &a, int64_t t, int64_t *o) {\n"
+    "  if (a.nd <= 1) { for (int k = 0; k < N; k++) o[k] = a.nd ? t * a.st[k][0] : 0; return; }\n"
+    "  for (int k = 0; k < N; k++) o[k] = 0;\n"
+    "  if (a.n < 2147483647LL) {\n"
+    "    uint32_t r = (uint32_t)t;\n"
+    "    for (int d = a.nd - 1; d >= 0; d--) { uint32_t s = (uint32_t)a.size[d], q = r / s, m = r - q * s; r = q; for (int k = 0; k < N; k++) o[k] "
+    "+= (int64_t)m * a.st[k][d]; }\n"
+    "  } else {\n"
+    "    int64_t r = t;\n"
+    "    for (int d = a.nd - 1; d >= 0; d--) { int64_t s = a.size[d], q = r / s, m = r - q * s; r = q; for (int k = 0; k < N; k++) o[k] += m * "
+    "a.st[k][d]; }\n"
+    "  }\n}\n";
 
 static void put_input(FILE *o, int k, rl_dtype dt, char name) {
   const rl_dtype_info *d = &rl_dtypes[dt];
-  fprintf(o, "    const %s %c = rl_ld_%s(a.p[%d] ? ((const %s *)a.p[%d])[o[%d]] : *(const %s *)&a.imm[%d]);\n", d->compute, name, d->suffix, k, d->ctype,
-          k, k, d->ctype, k);
+  fprintf(o, "    const %s %c = rl_ld_%s(a.p[%d] ? ((const %s *)a.p[%d])[o[%d]] : *(const %s *)&a.imm[%d]);\n", d->compute, name, d->suffix, k,
+          d->ctype, k, k, d->ctype, k);
 }
 
 static void put_ew(FILE *o, rl_op op, rl_dtype dt) {
@@ -62,8 +64,8 @@ static void put_ew(FILE *o, rl_op op, rl_dtype dt) {
 }
 
 static void put_cast(FILE *o, rl_dtype f, rl_dtype t) {
-  fprintf(o, "extern \"C\" __global__ void cast_%s_%s(const rl_ew a) {\n  RL_EW_LOOP {\n    int64_t o[2];\n    rl_place<2>(a, t, o);\n", rl_dtypes[f].suffix,
-          rl_dtypes[t].suffix);
+  fprintf(o, "extern \"C\" __global__ void cast_%s_%s(const rl_ew a) {\n  RL_EW_LOOP {\n    int64_t o[2];\n    rl_place<2>(a, t, o);\n",
+          rl_dtypes[f].suffix, rl_dtypes[t].suffix);
   if (f == t) {
     static const char *const bits[] = { "", "uint8_t", "uint16_t", "", "uint32_t", "", "", "", "uint64_t" };
     const char *b = bits[rl_dtypes[f].bytes];
@@ -76,13 +78,14 @@ static void put_cast(FILE *o, rl_dtype f, rl_dtype t) {
           toint ? "rl_toint((double)x)" : "x");
 }
 
-static const char red_struct[] =
-  "struct rl_red { int64_t nout, m, splits; int32_t nk, nr; int64_t ksize[12], kin[12], kout[12], rsize[12], rin[12]; const void *x; void *r, *part; };\n"
-  "static __device__ __forceinline__ int64_t rl_off(int n, const int64_t *size, const int64_t *st, int64_t i) {\n"
-  "  if (n == 1) return i * st[0];\n"
-  "  int64_t off = 0;\n"
-  "  for (int d = n - 1; d >= 0; d--) { int64_t q = i < 2147483647LL ? (int64_t)((uint32_t)i / (uint32_t)size[d]) : i / size[d]; off += (i - q * size[d]) * st[d]; i = q; }\n"
-  "  return off;\n}\n";
+static const char red_struct[] = "struct rl_red { int64_t nout, m, splits; int32_t nk, nr; int64_t ksize[12], kin[12], kout[12], rsize[12], rin[12]; "
+                                 "const void *x; void *r, *part; };\n"
+                                 "static __device__ __forceinline__ int64_t rl_off(int n, const int64_t *size, const int64_t *st, int64_t i) {\n"
+                                 "  if (n == 1) return i * st[0];\n"
+                                 "  int64_t off = 0;\n"
+                                 "  for (int d = n - 1; d >= 0; d--) { int64_t q = i < 2147483647LL ? (int64_t)((uint32_t)i / (uint32_t)size[d]) : i "
+                                 "/ size[d]; off += (i - q * size[d]) * st[d]; i = q; }\n"
+                                 "  return off;\n}\n";
 
 static const char *const low[] = { "0", "-128", "-32768", "(-2147483647-1)", "INT64_MIN", "-INFINITY", "-INFINITY", "-INFINITY", "-INFINITY" };
 static const char *const high[] = { "255", "127", "32767", "2147483647", "9223372036854775807LL", "INFINITY", "INFINITY", "INFINITY", "INFINITY" };
@@ -108,16 +111,19 @@ static void put_red(FILE *o, rl_op op, rl_dtype dt) {
           "    if (threadIdx.x < h) sh[threadIdx.x] = comb_%s(sh[threadIdx.x], sh[threadIdx.x + h]);\n  }\n"
           "  if (threadIdx.x) return;\n  if (a.splits == 1) PUT_%s(o, sh[0]);\n  else ((%s *)a.part)[blockIdx.x] = sh[0];\n}\n",
           n, A, d->ctype, d->ctype, A, init, n, A, d->suffix, n, n, A);
-  fprintf(o,
-          "extern \"C\" __global__ void last_%s(const rl_red a) {\n  int64_t o = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;\n  if (o >= a.nout) return;\n"
-          "  %s acc = %s;\n  for (int64_t s = 0; s < a.splits; s++) acc = comb_%s(acc, ((const %s *)a.part)[o * a.splits + s]);\n  PUT_%s(o, acc);\n}\n",
-          n, A, init, n, A, n);
-  fprintf(o,
-          "extern \"C\" __global__ void cols_%s(const rl_red a) {\n"
-          "  for (int64_t o = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; o < a.nout; o += gridDim.x * (int64_t)blockDim.x) {\n"
-          "    const %s *p = (const %s *)a.x + rl_off(a.nk, a.ksize, a.kin, o);\n    %s acc = %s;\n"
-          "    for (int64_t j = 0; j < a.m; j++) acc = comb_%s(acc, (%s)rl_ld_%s(p[rl_off(a.nr, a.rsize, a.rin, j)]));\n    PUT_%s(o, acc);\n  }\n}\n",
-          n, d->ctype, d->ctype, A, init, n, A, d->suffix, n);
+  fprintf(
+      o,
+      "extern \"C\" __global__ void last_%s(const rl_red a) {\n  int64_t o = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;\n  if (o >= a.nout) "
+      "return;\n"
+      "  %s acc = %s;\n  for (int64_t s = 0; s < a.splits; s++) acc = comb_%s(acc, ((const %s *)a.part)[o * a.splits + s]);\n  PUT_%s(o, acc);\n}\n",
+      n, A, init, n, A, n);
+  fprintf(
+      o,
+      "extern \"C\" __global__ void cols_%s(const rl_red a) {\n"
+      "  for (int64_t o = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; o < a.nout; o += gridDim.x * (int64_t)blockDim.x) {\n"
+      "    const %s *p = (const %s *)a.x + rl_off(a.nk, a.ksize, a.kin, o);\n    %s acc = %s;\n"
+      "    for (int64_t j = 0; j < a.m; j++) acc = comb_%s(acc, (%s)rl_ld_%s(p[rl_off(a.nr, a.rsize, a.rin, j)]));\n    PUT_%s(o, acc);\n  }\n}\n",
+      n, d->ctype, d->ctype, A, init, n, A, d->suffix, n);
 }
 
 static bool allowed(const rl_op_info *r, rl_dtype dt) { return !r->dtypes || (r->dtypes == 1) == rl_dtypes[dt].is_float; }
@@ -156,8 +162,11 @@ char *rl_cuda_prim_source(rl_dtype dt) {
   size_t n = 0;
   FILE *o = open_memstream(&text, &n);
   if (!o) return NULL;
-  fprintf(o, "%s%s%s#define S %s\n#define C %s\n#define LD rl_ld_%s\n#define ST rl_st_%s\n#define RL_IS_FLOAT %d\n#define RL_RAND rl_rand_%s\n#define RL_RANDN rl_randn_%s\n%s",
-          rl_cuda_prelude_text, ew_struct, red_struct, d->ctype, d->compute, d->suffix, d->suffix, d->is_float, compute(dt), compute(dt), rl_cuda_prims_text);
+  fprintf(o,
+          "%s%s%s#define S %s\n#define C %s\n#define LD rl_ld_%s\n#define ST rl_st_%s\n#define RL_IS_FLOAT %d\n#define RL_RAND rl_rand_%s\n#define "
+          "RL_RANDN rl_randn_%s\n%s",
+          rl_cuda_prelude_text, ew_struct, red_struct, d->ctype, d->compute, d->suffix, d->suffix, d->is_float, compute(dt), compute(dt),
+          rl_cuda_prims_text);
   fclose(o);
   return text;
 }

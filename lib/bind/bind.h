@@ -54,9 +54,9 @@ bool bind_isscalar(lua_State *L, int i);                    /* number or rank-0 
 rl_tensor *bind_operand(lua_State *L, int i, rl_number *n); /* tensor, or number put in n */
 double bind_number(lua_State *L, int i);                    /* number or the value of a one-element tensor */
 int64_t bind_int(lua_State *L, int i);
-int bind_dim(lua_State *L, int i, const rl_tensor *t); /* 1-based, negative from the end -> from 0 */
-int bind_sizes(lua_State *L, int i, int64_t *size);    /* numbers from i on, or a LongStorage or table at i; -> ndim */
-rl_dtype bind_dtype(lua_State *L, int i);              /* 'Float', 'torch.FloatTensor' */
+int bind_dim(lua_State *L, int i, const rl_tensor *t);                           /* 1-based, negative from the end -> from 0 */
+int bind_sizes(lua_State *L, int i, int64_t *size);                              /* numbers from i on, or a LongStorage or table at i; -> ndim */
+rl_dtype bind_dtype(lua_State *L, int i);                                        /* 'Float', 'torch.FloatTensor' */
 void bind_type_name(char buf[64], rl_dtype dt, rl_device dev, const char *kind); /* kind: Tensor or Storage */
 bool bind_parse_dtype(const char *s, rl_dtype *dt, rl_device *dev, bool *storage);
 

@@ -101,7 +101,8 @@ static void read_geom(lua_State *L, int i, const rl_storage *s, rl_geom *g) {
 
 static int new_from_storage(lua_State *L, rl_dtype dt, rl_device dev, int i, rl_storage *s) {
   rl_geom g;
-  if (s->dtype != dt || s->device != dev) return luaL_error(L, "[new] storage of another type; got %s, need %s", rl_dtypes[s->dtype].name, rl_dtypes[dt].name);
+  if (s->dtype != dt || s->device != dev)
+    return luaL_error(L, "[new] storage of another type; got %s, need %s", rl_dtypes[s->dtype].name, rl_dtypes[dt].name);
   read_geom(L, i + 1, s, &g);
   return bind_push_tensor(L, rl_tensor_with(s, &g));
 }

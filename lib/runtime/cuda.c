@@ -313,7 +313,9 @@ static void open_nvrtc(void) {
 #define CU_FN(name, sym, args) sym,
   static const char *const names[] = { NVRTC_FUNCTIONS };
 #undef CU_FN
-  static const char *const libs[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so", "/usr/local/cuda-13.0/lib/libnvrtc.so.13", NULL };
+  static const char *const libs[] = {
+    "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so", "/usr/local/cuda-13.0/lib/libnvrtc.so.13", NULL
+  };
   nvrtc_tried = true;
   void *h = open_any(libs);
   if (!h) snprintf(nvrtc_missing, sizeof nvrtc_missing, "libnvrtc.so was not found; install CUDA's NVRTC (cuda-nvrtc-13-0)");

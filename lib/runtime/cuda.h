@@ -8,17 +8,17 @@ typedef struct rl_cuda_stats {
   int64_t live, peak, cached, allocs, hits, launches, host_ops;
 } rl_cuda_stats;
 
-RL_API int rl_cuda_count(void);                              /* devices that can be used; 0: the reason is in rl_error_message */
-RL_API rl_status rl_cuda_need(void);                         /* opens the driver and the current device, or says what is missing */
-RL_API int rl_cuda_device(void);                             /* current device of this thread, from 0 */
+RL_API int rl_cuda_count(void);      /* devices that can be used; 0: the reason is in rl_error_message */
+RL_API rl_status rl_cuda_need(void); /* opens the driver and the current device, or says what is missing */
+RL_API int rl_cuda_device(void);     /* current device of this thread, from 0 */
 RL_API rl_status rl_cuda_set_device(int dev);
 RL_API rl_status rl_cuda_name(int dev, char *buf, int n, int *cc, int64_t *total);
-RL_API rl_status rl_cuda_sync(void);                         /* waits; an error of an earlier kernel is told with its op */
+RL_API rl_status rl_cuda_sync(void); /* waits; an error of an earlier kernel is told with its op */
 RL_API rl_status rl_cuda_mem_info(int64_t *free_bytes, int64_t *total);
 RL_API void rl_cuda_mem_get(rl_cuda_stats *out);
 RL_API void rl_cuda_mem_release_cache(void);
 RL_API void rl_cuda_set_tf32(bool on);
-RL_API void rl_cuda_set_host_ops(bool on);                   /* ops without a CUDA kernel: through the host, or an error */
+RL_API void rl_cuda_set_host_ops(bool on); /* ops without a CUDA kernel: through the host, or an error */
 
 void *rl_cuda_alloc(size_t bytes); /* NULL: out of memory, message set */
 void rl_cuda_free(void *p, size_t bytes, int dev);
@@ -35,11 +35,11 @@ rl_status rl_cuda_launch(rl_cuda_fn *f, const char *op, int64_t blocks, int thre
 /* Compiles for an architecture ("sm_90") without a device; NULL: message set. The image is malloc'ed. */
 RL_API rl_status rl_cuda_compile(const char *src, const char *arch, char **image, size_t *bytes);
 RL_API rl_status rl_nvrtc_need(void);
-void *rl_cublaslt(const char *fn); /* a function of cuBLASLt, NULL: message set */
+void *rl_cublaslt(const char *fn);     /* a function of cuBLASLt, NULL: message set */
 void *rl_cuda_workspace(size_t bytes); /* scratch of the current device, valid until the next launch that asks for it */
 
 /* Tensors. */
-rl_status rl_cuda_transfer(rl_tensor *dst, rl_tensor *src); /* same shape, any types, different devices */
+rl_status rl_cuda_transfer(rl_tensor *dst, rl_tensor *src);             /* same shape, any types, different devices */
 RL_API rl_tensor *rl_cuda_to(rl_tensor *t, rl_dtype dt, rl_device dev); /* contiguous copy on a device, new reference */
 rl_status rl_cuda_host_op(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out);
 /* Source of one EW or RED row for a dtype; NULL: the row has none. malloc'ed. */

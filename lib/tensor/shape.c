@@ -47,7 +47,8 @@ static rl_status infer_device(const rl_op_info *o, rl_tensor *const *in, int nin
   for (int i = 1; i < nin; i++) {
     if (!in[i] || in[i]->device == *dev) continue;
     if (*dev == RL_CPU && in[0]->ndim == 0) *dev = in[i]->device;
-    else if (in[i]->device != RL_CPU || in[i]->ndim) return rl_error("[%s] tensors on two devices; got a CPU and a CUDA tensor, need one device", o->name);
+    else if (in[i]->device != RL_CPU || in[i]->ndim)
+      return rl_error("[%s] tensors on two devices; got a CPU and a CUDA tensor, need one device", o->name);
   }
   return RL_OK;
 }
