@@ -406,6 +406,11 @@ rl_status rl_call(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl
   }
   RL_TRY(check_inputs(o, in, nin));
   if (o->kind == RL_K_VIEW) return call_view(op, in[0], a, out);
+  if (nin > 0 && out[0] && plain(o, in, nin) && out[0] == in[0]) { /* x:add(y) */
+    RL_TRY(o->kernel[in[0]->device](op, in, nin, a, out));
+    in[0]->storage->version++;
+    return RL_OK;
+  }
   bool given = false;
   for (int k = 0; k < o->nout; k++) given |= out[k] != NULL;
   if (!given) return call_fresh(op, in, nin, a, out);

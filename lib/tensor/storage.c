@@ -19,15 +19,26 @@ static void *device_alloc(rl_device dev, size_t bytes) { return dev == RL_CUDA ?
 
 static size_t storage_bytes(const rl_storage *s) { return (size_t)s->size * (size_t)rl_dtypes[s->dtype].bytes; }
 
+/* A few elements lie behind the header in one block: half the allocations of a scalar. */
+enum { STORAGE_HEAD = 64, STORAGE_SMALL = 64, STORAGE_INLINE = 0x80 };
+_Static_assert(sizeof(rl_storage) <= STORAGE_HEAD, "the header fits its part of the block");
+static void *storage_inside(rl_storage *s) { return (char *)s + STORAGE_HEAD; }
+
 rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
   if (size < 0 || size > INT64_MAX / 16) {
     rl_error("[storage] bad size; got %lld", (long long)size);
     return NULL;
   }
   if (rl_self.graph) return rl_graph_storage_new(rl_self.graph, dt, dev, size);
-  rl_storage *s = rl_alloc(sizeof *s);
+  size_t bytes = (size_t)size * (size_t)rl_dtypes[dt].bytes;
+  bool small = dev == RL_CPU && bytes && bytes <= STORAGE_SMALL;
+  rl_storage *s = rl_alloc(small ? STORAGE_HEAD + STORAGE_SMALL : sizeof *s);
   if (!s) return NULL;
-  *s = (rl_storage){ .refs = 1, .dtype = dt, .device = dev, .size = size, .id = -1 };
+  *s = (rl_storage){ .refs = 1, .dtype = dt, .device = dev, .size = size, .id = -1, .flags = small ? STORAGE_INLINE : 0 };
+  if (small) {
+    s->data = storage_inside(s);
+    return s;
+  }
   if (dev == RL_CUDA) s->device_index = (uint8_t)rl_cuda_device();
   if (size && !(s->data = device_alloc(dev, storage_bytes(s)))) {
     rl_free(s, sizeof *s);
@@ -39,7 +50,7 @@ rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
 static void storage_drop(rl_storage *s) {
   if (s->release) s->release(s);
   else if (s->device == RL_CUDA && !s->graph) rl_cuda_free(s->data, storage_bytes(s), s->device_index);
-  else if (!s->graph) rl_free(s->data, storage_bytes(s));
+  else if (!s->graph && !((s->flags & STORAGE_INLINE) && s->data == storage_inside(s))) rl_free(s->data, storage_bytes(s));
 }
 
 rl_status rl_storage_resize(rl_storage *s, int64_t size) {
@@ -69,5 +80,5 @@ rl_storage *rl_storage_retain(rl_storage *s) {
 void rl_storage_release(rl_storage *s) {
   if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
   storage_drop(s);
-  rl_free(s, sizeof *s);
+  rl_free(s, s->flags & STORAGE_INLINE ? STORAGE_HEAD + STORAGE_SMALL : sizeof *s);
 }
