@@ -12,7 +12,7 @@ local M = {}
 M.models = {}                                      -- C or Lua function -> function(ctx, args) that returns results
 M.pure = {}                                        -- C function without effects -> name: folds when all arguments are constants
 M.disabled = setmetatable({}, {__mode = 'k'})      -- functions marked by torch.compiler.disable
-M.wrapped = setmetatable({}, {__mode = 'k'})       -- compiled function -> the function it was made from
+M.wrapped = {}                                     -- compiled function -> the function it was made from (set by compile.lua)
 M.extra = okC and {[C.grad] = 'grad'} or {} -- functions of the core that work on fakes
 M.storage = {}                                     -- methods of storages: 'read' or 'write'
 M.refused = {}                                     -- C function -> {break id, detail}

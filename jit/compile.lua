@@ -22,7 +22,15 @@ State.__index = State
 local LIMIT, ATTEMPTS = 8, 3
 local PARTS = 64 -- most resume points and callees that one compiled function compiles
 
-M.states = setmetatable({}, {__mode = 'k'}) -- compiled function -> state
+-- Compiled functions; each holds its state as its first upvalue, so that nothing keeps alive what only its own state refers to.
+M.made = setmetatable({}, {__mode = 'k'})
+M.states = setmetatable({}, {__index = function(_, f) -- compiled function -> state
+   return f and M.made[f] and select(2, debug.getupvalue(f, 1)) or nil
+end})
+call.wrapped = setmetatable({}, {__index = function(_, f)
+   local s = M.states[f]
+   return s and s.f
+end})
 M.warnings = true
 
 local function warn(text)
@@ -127,7 +135,7 @@ end
 local function release(ctx)
    for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0 = nil, nil, nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
-   ctx.tables, ctx.valueKeys, ctx.packages, ctx.exit = {}, nil, nil, nil
+   ctx.tables, ctx.tapeKeys, ctx.valueKeys, ctx.packages, ctx.exit = {}, {}, nil, nil, nil
 end
 
 function State:addEntry(ctx, emitter, run, plan)
@@ -317,8 +325,8 @@ end
 function State:rest(f, p, pc, eagerly)
    local list, key = slot(self.root.rests, f, eagerly and -pc or pc)
    if not list[key] then
-      local fn, n, live = resume.rest(f, p, pc)
-      local r = {fn = fn, n = n, live = live}
+      local fn, n, live, origin = resume.rest(f, p, pc)
+      local r = {fn = fn, n = n, live = live, origin = origin}
       if not eagerly then r.fn, r.marks = self:part(fn, bytecode.where(p, pc)) end
       for _, i in ipairs(p.code) do
          if i.op == 'FORL' and r.marks then r.marks.dyn['a' .. i.a + 1] = true end
@@ -358,8 +366,7 @@ function M.compile(f, opts)
    local function first(...) return state:compile(...) end
    state.top, state.first = first, first
    local w = wrapper(state)
-   M.states[w] = state
-   call.wrapped[w] = f
+   M.made[w] = true
    return w
 end
 

@@ -26,16 +26,19 @@ end
 call.models[totable] = totableModel
 if C.torch.totable then call.models[C.torch.totable] = totableModel end
 
--- C.custom(inputs, outputs, backward): the engine calls back into the evaluator with fakes.
+-- C.custom(inputs, outputs, backward): the engine calls back into the evaluator with fakes. The tape of the fakes holds the callback, so it
+-- may hold the capture only while that lasts.
 call.models[C.custom] = function(ctx, args)
    ctx:location()
-   local f = args[3] or NIL
+   local held = {ctx = ctx, f = args[3] or NIL}
+   ctx.callbacks = ctx.callbacks or {}
+   table.insert(ctx.callbacks, held)
    C.custom(ctx:raw(args[1]), ctx:raw(args[2]), function(...)
-      local values = {n = select('#', ...)}
-      for i = 1, values.n do values[i] = ctx:result((select(i, ...))) end
-      local r = ctx:call(f, values)
+      local now, values = held.ctx, {n = select('#', ...)}
+      for i = 1, values.n do values[i] = now:result((select(i, ...))) end
+      local r = now:call(held.f, values)
       local out = {}
-      for i = 1, r.n do out[i] = ctx:raw(r[i] or NIL) end
+      for i = 1, r.n do out[i] = now:raw(r[i] or NIL) end
       return unpack(out, 1, r.n)
    end)
    return {n = 0}

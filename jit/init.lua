@@ -65,7 +65,7 @@ function M.compiler.reset(f)
       if s then s:reset() end
       return
    end
-   for _, s in pairs(compile.states) do s:reset() end
+   for w in pairs(compile.made) do compile.states[w]:reset() end
 end
 
 --- True inside of captured code.

@@ -151,17 +151,18 @@ local function highest(slots)
    return n
 end
 
-local origins = setmetatable({}, {__mode = 'k'}) -- resume function -> {f, prototype} that it is the rest of
+local origins = setmetatable({}, {__mode = 'kv'}) -- resume function -> {f, prototype} that it is the rest of
 
---- The rest of f from instruction pc on: a function of slots 0 .. n - 1, and n.
+--- The rest of f from instruction pc on: a function of slots 0 .. n - 1, n, the live slots, and what the caller has to keep with it.
 function M.rest(f, p, pc)
    local live = M.live(p)[pc]
    local n = highest(live) + 1
    local words, lines = shifted(p, pc, 1, n)
    words[1] = bytecode.jump(math.max(n, 1), 1, pc + 1)
    local fn = load(f, p, bytecode.rewrite(p, words, lines, 1, n, p.vararg))
-   origins[fn] = {f = f, p = p}
-   return fn, n, live
+   local origin = {f = f, p = p}
+   origins[fn] = origin
+   return fn, n, live, origin
 end
 
 local multi = {CALLM = 'c', CALLMT = 'd', RETM = 'd', TSETM = 'd'}

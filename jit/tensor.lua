@@ -31,6 +31,7 @@ end
 --- Ends recording and puts the thread's state back; safe to call twice.
 function Context:stop()
    if self.graph then self.graph:stop() end
+   for _, held in ipairs(self.callbacks or {}) do held.ctx, held.f = nil, nil end
    if self.gradStart ~= nil then
       C.setGradEnabled(self.gradStart)
       self.gradEnd = self.gradNow

@@ -1,4 +1,11 @@
 -- Public reports about another compiler of closures (reference pytorch2, section 2.2), by number: what went wrong there goes right here.
+-- Part two is jit_reports_more_spec.lua. Each of the 48 has a spec; what of them has no meaning in Lua:
+--   14      there is no unsqueeze_: a result whose shape is changed in place is resized, one with history is viewed
+--   34      there are no hooks on tensors: a gradient inside is asked for, a function with its own backward is run
+--   39      there are no steps to mark: results of earlier calls are never overwritten
+--   46      there is no checkpointing: any break's message names line, reason and what to do
+--   48      a Lua state belongs to one thread, so no two threads share a compiled function: programs share what is on disk
+--   further (142358, 140395, nanochat 722): the first is a spec; there is no distributed wrapper and no collective yet
 
 local compile = require 'relume.jit.compile'
 local function stats(c) return torch.compiler.stats(c) end
