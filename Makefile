@@ -4,7 +4,7 @@
 #   check  AddressSanitizer + UBSan build and core specs    lint   luacheck, clang-format, the op table's own lint
 #   replay prints how this branch changes generated kernels bench  the benchmark workloads
 #   format clang-format in place
-#   docs   writes doc/*.md from the op table                size   counts lines and bytes
+#   docs   writes doc/*.md from the tables                 size   counts lines and bytes
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SPECS ?= spec
@@ -55,6 +55,7 @@ bench: setup all
 docs:
 	@luajit lib/gen/docs.lua doc/ops.md
 	@luajit lib/gen/primitives.lua doc/primitives.md
+	@luajit lib/gen/breaks.lua doc/breaks.md
 
 size:
 	@for d in lib kernels jit lua spec examples; do \

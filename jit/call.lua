@@ -11,7 +11,7 @@ local M = {}
 
 M.models = {}                                      -- C or Lua function -> function(ctx, args) that returns results
 M.pure = {}                                        -- C function without effects -> name: folds when all arguments are constants
-M.disabled = setmetatable({}, {__mode = 'k'})      -- functions marked by torch.compiler.disable
+M.disabled = setmetatable({}, {__mode = 'k'})      -- functions and objects marked by torch.compiler.disable
 M.wrapped = {}                                     -- compiled function -> the function it was made from (set by compile.lua)
 M.extra = okC and {[C.grad] = 'grad'} or {} -- functions of the core that work on fakes
 M.storage = {}                                     -- methods of storages: 'read' or 'write'
@@ -19,6 +19,15 @@ M.refused = {}                                     -- C function -> {break id, d
 
 local function notCallable(ctx, fn)
    ctx:raise(('attempt to call a %s value'):format(value.luatype(fn)))
+end
+
+--- True when the function, or the object whose method it is, is marked by torch.compiler.disable.
+function Context:isDisabled(fn, args)
+   if M.disabled[fn.real] then return true end
+   local object = args[1]
+   if not object or object.k ~= 'table' or not object.real or not M.disabled[object.real] then return false end
+   self:needIdentity(object)
+   return true
 end
 
 --- The Lua function value that a call of fn evaluates, with its arguments, or nil when fn is something else.
@@ -30,7 +39,7 @@ function Context:resolve(fn, args)
          self:needFunc(fn)
          local inner = M.wrapped[fn.real]
          if inner then return self:constant(inner), args end
-         if M.models[fn.real] or M.disabled[fn.real] or not bytecode.id(fn.real) then return end
+         if M.models[fn.real] or self:isDisabled(fn, args) or not bytecode.id(fn.real) then return end
          return fn, args
       end
       if fn.k ~= 'table' and fn.k ~= 'tensor' and fn.k ~= 'udata' then return end
@@ -51,7 +60,7 @@ function Context:call(fn, args)
    if fn.k ~= 'func' then notCallable(self, fn) end
    if fn.model then return fn.model(self, args) end
    local real = fn.real
-   if M.disabled[real] then self:brk('disabled', fn.src and fn.src.text or 'a function') end
+   if self:isDisabled(fn, args) then self:brk('disabled', fn.src and fn.src.text or 'a function') end
    local model = M.models[real]
    if model then return model(self, args) end
    return self:callC(real, args, fn.src and fn.src.text)

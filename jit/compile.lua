@@ -5,11 +5,12 @@ local bytecode = require 'relume.jit.bytecode'
 local value = require 'relume.jit.value'
 local breaks = require 'relume.jit.breaks'
 local Context = require 'relume.jit.context'
-require 'relume.jit.tensor'
+local tensors = require 'relume.jit.tensor'
 local call = require 'relume.jit.call'
 require 'relume.jit.eval'
 require 'relume.jit.builtin'
 require 'relume.jit.gradient'
+local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
 local resume = require 'relume.jit.resume'
 local runtime = require 'relume.jit.runtime'
@@ -105,10 +106,21 @@ end
 
 -- Plans ------------------------------------------------------------------------------------------------------------------------
 
+-- backend(graph, inputs) -> function of tensors, then numbers.
+M.backends = {
+   -- Runs the graph op by op with eager's kernels: what is wrong here is capture's fault, what is wrong with the default alone is the compiler's.
+   eager = function(g, inputs)
+      local n = #inputs
+      return function(...) return g:run({unpack({...}, 1, n)}, {select(n + 1, ...)}) end
+   end,
+}
+
 local function planRunner(ctx, opts)
-   local g = ctx.graph
-   if opts.backend then
-      local f = opts.backend(g, ctx.inputs)
+   local g, backend = ctx.graph, opts.backend
+   if backend == 'c' then backend = nil end
+   backend = M.backends[backend] or backend
+   if backend then
+      local f = backend(g, ctx.inputs)
       assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
       return function(_, ...) return f(...) end
    end
@@ -167,11 +179,7 @@ function State:broke(b)
    self.attempts = self.attempts + 1
    self.breaks[#self.breaks + 1] = b
    if self.root.opts.fullgraph then error(b:message(), 0) end
-   local key = b.id .. (b.where or '')
-   if not self.root.warned[key] then
-      self.root.warned[key] = true
-      warn(('%s runs eagerly: %s'):format(self.name, b:message()))
-   end
+   log.log(1, '%s runs eagerly: %s', self.name, b:message())
    if self.attempts >= ATTEMPTS and #self.entries == 0 then self.top = self.f end
 end
 
@@ -229,41 +237,62 @@ function State:mark(g)
    elseif g.kind == 'ident' and g.what == 'function' then self.marks.proto[id] = true end
 end
 
-function State:learn(entry, i, ...)
+local Reason = {}
+Reason.__index = Reason
+function Reason:__tostring()
+   local place, name = self.where and (' (%s)'):format(self.where) or '', self.name and ', ' .. self.name or ''
+   return ('%s%s%s: was %s, is %s'):format(self.guard, place, name, self.was, self.now)
+end
+
+--- Why an entry does not fit a call: the guards that fail, the first of them as a record {guard, where, was, now, name, advice}, and the guard.
+function State:why(entry, i, ...)
    local g = entry.guards[i]
-   self.changed = g
-   self:mark(g)
    local ok, list = pcall(function(...)
       entry.diagnose = entry.diagnose or emit.diagnose(entry.ctx, self.proto.params, self.proto.vararg, runtime)
       return entry.diagnose(...)
    end, ...)
-   if ok then
-      for _, other in ipairs(list) do self:mark(other) end
+   if not ok then list = {} end
+   local r = setmetatable({guard = emit.describe(g), where = g.where, was = '?', now = '?', kind = g.kind, advice = guard.advice(g),
+      source = g.src and g.src.text or emit.describe(g)}, Reason)
+   local first = list[1]
+   if first and first[1].kind == g.kind then
+      if g.kind == 'tensors' then r.name, r.was, r.now = tensors.difference(entry.ctx, first[2])
+      else r.was, r.now = guard.difference(g, first[2]) end
    end
-   local reason = ('%s (%s)'):format(emit.describe(g), g.where or '?')
+   return list, r, g
+end
+
+function State:learn(entry, i, ...)
+   local list, reason, g = self:why(entry, i, ...)
+   self:mark(g)
+   for _, other in ipairs(list) do self:mark(other[1]) end
    self.reasons[#self.reasons + 1] = reason
-   log.log(3, 'recompiles %s: %s', self.name, reason)
+   log.log(3, 'recompiles %s: %s', self.name, tostring(reason))
    local react = self.opts.onRecompile
-   if type(react) == 'function' then react(reason)
-   elseif react == 'warn' then warn(('%s is compiled again, because another value came for: %s'):format(self.name, reason))
+   if type(react) == 'function' then react(tostring(reason))
+   elseif react == 'warn' then warn(('%s is compiled again, because another value came for: %s'):format(self.name, tostring(reason)))
    elseif react == 'error' then
-      error(('[compile] recompile of %s; another value came for: %s (options.onRecompile is error)'):format(self.name, reason), 0)
+      error(('[compile] recompile of %s; another value came for: %s; %s (options.onRecompile is error)'):format(self.name, tostring(reason), reason.advice), 0)
    end
+end
+
+-- The limit is reached: said once, as an error where the options ask for one.
+function State:limitReached(entry, i, ...)
+   self:count 'limit'
+   if self.limited then return end
+   self.limited = true
+   local _, reason = self:why(entry, i, ...)
+   local text = ('%s was compiled %d times and runs eagerly now when none of them fits; what changes is: %s; %s'):format(self.name, LIMIT, tostring(reason),
+      reason.advice)
+   warn(text)
+   if self.opts.fullgraph or self.opts.onRecompile == 'error' then error('[compile] ' .. text, 0) end
 end
 
 -- Every entry missed.
 function State:exhausted(entry, i, ...)
    if self.opts.onRecompile == 'eager' then return eager(self, ...) end
    if #self.entries >= LIMIT then
-      local g = entry.guards[i]
-      self:count 'limit'
-      if not self.limited then
-         self.limited = true
-         local text = ('%s was compiled %d times and runs eagerly now when none of them fits; what changes is: %s (%s)'):format(self.name, LIMIT,
-            emit.describe(g), g.where or '?')
-         warn(text)
-         if self.opts.fullgraph or self.opts.onRecompile == 'error' then error('[compile] ' .. text, 0) end
-      end
+      self:limitReached(entry, i, ...)
       return eager(self, ...)
    end
    self:learn(entry, i, ...)
@@ -359,7 +388,7 @@ function M.compile(f, opts)
    if M.states[f] then return f end
    local proto = bytecode.of(f)
    if not proto then error('[compile] function; got a C function, need one written in Lua', 3) end
-   local state = setmetatable({f = f, opts = opts or {}, proto = proto, entries = {}, attempts = 0, breaks = {}, warned = {}, reasons = {},
+   local state = setmetatable({f = f, opts = opts or {}, proto = proto, entries = {}, attempts = 0, breaks = {}, reasons = {},
       stats = {}, marks = {dyn = {}, struct = {}, proto = {}}, name = bytecode.where(proto, 1)}, State)
    state:forget()
    state.name = ('%s'):format(bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0))
@@ -378,7 +407,7 @@ end
 --- Forgets all entries of a compiled function.
 function State:reset()
    self:forget()
-   self.entries, self.attempts, self.breaks, self.warned, self.reasons, self.stats = {}, 0, {}, {}, {}, {}
+   self.entries, self.attempts, self.breaks, self.reasons, self.stats = {}, 0, {}, {}, {}
    self.marks, self.limited, self.tried = {dyn = {}, struct = {}, proto = {}}, nil, nil
    self.top = self.first
 end

@@ -7,14 +7,16 @@
 --   4. Upvalues are joined to those of the program's closures, so they are read and written as such.
 
 local value = require 'relume.jit.value'
+local guard = require 'relume.jit.guard'
 local okC, C = pcall(require, 'relume.core')
 
 local Emit = {}
 Emit.__index = Emit
 local fmt, concat = string.format, table.concat
 local MAXLOCALS, MAXUP, MAXARGS = 150, 34, 100
+local guards = guard.conditions
 
-local M = {}
+local M = {describe = guard.describe}
 
 local function new(ctx, params, vararg)
    local args = {}
@@ -122,68 +124,25 @@ end
 
 -- Guards -----------------------------------------------------------------------------------------------------------------------
 
-local guards = {}
-
-function guards.eq(self, g, x)
-   if g.value ~= g.value then return fmt('%s == %s', x, x) end
-   return fmt('%s ~= %s', x, self:literal(g.value))
-end
-function guards.type(_, g, x) return fmt('type(%s) ~= %q', x, g.value) end
-function guards.ident(self, g, x)
-   local mt = debug.getmetatable(g.value)
-   if g.what == 'function' or g.what == 'table' and not (mt and rawget(mt, '__eq')) then return fmt('%s ~= %s', x, self:k(g.value)) end
-   return fmt('not rawequal(%s, %s)', x, self:k(g.value))
-end
-function guards.proto(self, g, x) return fmt('protoOf(%s) ~= %s', x, self:k(g.value)) end
-function guards.metatable(self, g, x)
-   local mt = g.value
-   if mt and rawget(mt, '__metatable') ~= nil then return fmt('not rawequal(dgetmetatable(%s), %s)', x, self:k(mt)) end
-   return fmt('not rawequal(getmetatable(%s), %s)', x, mt and self:k(mt) or 'nil')
-end
-function guards.same(self, g, x) return fmt('not rawequal(%s, %s)', x, self:load(g.other)) end
-function guards.distinct(self, g, x) return fmt('rawequal(%s, %s)', x, self:load(g.other)) end
-function guards.len(_, g, x) return fmt('#%s ~= %d', x, g.value) end
-function guards.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:k(g.value)) end
-function guards.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:k(g.value)) end
-function guards.present(_, _, x) return fmt('%s == nil', x) end
-function guards.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
-function guards.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
-function guards.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
-
-local tests = {eq = '==', lt = '<', le = '<='}
-function guards.test(self, g)
-   return fmt('(%s %s %s) ~= %s', self:expr(g.a), tests[g.op], self:expr(g.b), tostring(g.value))
+-- Only the outcome of these leaves the values behind them readable.
+local function goesOn(g)
+   return g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) or g.kind == 'test'
 end
 
---- What a guard checks, for people.
-function M.describe(g)
-   local name = g.src and g.src.text or ''
-   if g.kind == 'eq' then return fmt('%s == %s', name, tostring(g.value)) end
-   if g.kind == 'type' then return fmt('type(%s) == %q', name, g.value) end
-   if g.kind == 'ident' then return fmt('%s is the same %s', name, g.what) end
-   if g.kind == 'proto' then return fmt('%s is a closure of the same function', name) end
-   if g.kind == 'metatable' then return fmt('metatable of %s', name) end
-   if g.kind == 'same' or g.kind == 'distinct' then return fmt('%s and %s are %s', name, g.other.text, g.kind == 'same' and 'one object' or 'two objects') end
-   if g.kind == 'len' then return fmt('#%s == %d', name, g.value) end
-   if g.kind == 'nargs' then return fmt('number of variable arguments == %d', g.value) end
-   if g.kind == 'present' then return name .. ' ~= nil' end
-   if g.kind == 'nograd' then return name .. ' has no gradient yet' end
-   if g.kind == 'keys' then return fmt('keys of %s', name) end
-   if g.kind == 'test' then return fmt('outcome of a comparison (%s) at %s', g.op, g.where) end
-   if g.kind == 'tensors' then return 'types, sizes, strides or storages of the tensors' end
-   return fmt('%s of %s', g.kind, name)
-end
-
-function Emit:check(g, condition)
-   local info = self.guardInfo
+--- Writes one guard. x: text of the value that it looks at, for those who ask why it failed.
+function Emit:check(g, condition, x)
+   local info, head = self.guardInfo, self.head
    info[#info + 1] = g
    local i = #info
    if self.mode == 'diagnose' then
-      local go = (g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil)) or g.kind == 'test'
-      self.head[#self.head + 1] = fmt('if %s then F[#F + 1] = %d %s end', condition, i, go and '' or 'return')
-      return
+      head[#head + 1] = fmt('if %s then F[#F + 1] = %d F.x[%d] = %s %s end', condition, i, i, x or 'nil', goesOn(g) and '' or 'return')
+   elseif self.mode == 'measure' then
+      head[#head + 1] = fmt('if %s then return end', condition)
+      self.groups = self.groups or {}
+      self.groups[i] = #head
+   else
+      head[#head + 1] = fmt('if %s then return miss(%d%s%s) end', condition, i, self.args ~= '' and ', ' or '', self.args)
    end
-   self.head[#self.head + 1] = fmt('if %s then return miss(%d%s%s) end', condition, i, self.args ~= '' and ', ' or '', self.args)
 end
 
 --- Writes the guards; partial ones go into the one call that checks tensors.
@@ -208,7 +167,7 @@ function Emit:guards()
          -- another guard of the same value says more
       else
          local x = g.src and self:load(g.src)
-         self:check(g, guards[g.kind](self, g, x))
+         self:check(g, guards[g.kind](self, g, x), x)
       end
    end
 end
@@ -240,7 +199,8 @@ function Emit:tensors()
       return
    end
    self.tguard = C.guardNew(rows, aliasPairs(self.ctx.inputs))
-   self:check({kind = 'tensors'}, fmt('not tguard(%s)', self:list(names)))
+   local list = self:list(names)
+   self:check({kind = 'tensors', count = #rows}, fmt('not tguard(%s)', list), fmt('{%s}', list))
 end
 
 --- Expressions as an argument list; long lists go through a table.
@@ -580,37 +540,75 @@ function M.finish(e, run, plan, miss, runtime, state)
    return fn, text
 end
 
---- A function that runs all guards that can be run and returns the indices of those that fail.
-function M.diagnose(ctx, params, vararg, runtime)
+-- An emitter with the guards and the check of all tensors alone.
+local function checks(ctx, params, vararg, mode)
    local e = new(ctx, params, vararg)
-   e.mode = 'diagnose'
+   e.mode = mode
    e:guards()
    e:tensors()
-   local F = {}
-   local chunk = assert(loadstring(e:source(), '=guards'))
-   local fn = chunk(e.K, {}, e.T or {}, F, nil, nil, e.tguard, nil, runtime)
+   e:distinct()
+   return e
+end
+
+local function loaded(e, text, F, runtime)
+   local fn = assert(loadstring(text, '=guards'))(e.K, {}, e.T or {}, F, nil, nil, e.tguard, nil, runtime)
    joinUpvalues(fn, e.ups)
+   return fn
+end
+
+--- A function that runs all guards that can be run and returns those that fail, as a list of {guard, the value it looked at}.
+function M.diagnose(ctx, params, vararg, runtime)
+   local e, F = checks(ctx, params, vararg, 'diagnose'), {x = {}}
+   local fn = loaded(e, e:source(), F, runtime)
    return function(...)
       for i = #F, 1, -1 do F[i] = nil end
+      F.x = {}
       fn(...)
       local list = {}
-      for i, k in ipairs(F) do list[i] = e.guardInfo[k] end
+      for i, k in ipairs(F) do list[i] = {e.guardInfo[k], F.x[k]} end
+      F.x = {}
       return list
    end
 end
 
+local ROUNDS = 1000
+
+-- Text that runs each guard once, and then many times under a clock.
+local function measuring(e)
+   local lines, from = {'local t__'}, 0
+   for i, to in ipairs(e.groups or {}) do
+      local group = concat(e.head, '\n', from + 1, to)
+      lines[#lines + 1] = fmt('%s\nt__ = clock()\nfor i__ = 1, %d do\n%s\nend\nF[%d] = clock() - t__', group, ROUNDS, group, i)
+      from = to
+   end
+   lines[#lines + 1] = fmt('t__ = clock()\nfor i__ = 1, %d do end\nF[0] = clock() - t__', ROUNDS)
+   return lines
+end
+
+--- Nanoseconds of each guard, run by itself in Lua's interpreter, and of all of them together as a call runs them. The arguments are those of the
+-- captured call.
+function M.measure(ctx, params, vararg, runtime, ...)
+   local each, all, F = checks(ctx, params, vararg, 'measure'), checks(ctx, params, vararg, 'measure'), {}
+   if #each.guardInfo == 0 then return {}, 0 end
+   each.head = measuring(each)
+   local fn = loaded(each, 'local clock = (select(9, ...)).clock\n' .. each:source(), F, runtime)
+   jit.off(fn, true)
+   fn(...)
+   for i = 1, #each.guardInfo do F[i] = F[i] and math.max(F[i] - F[0], 0) / ROUNDS * 1e9 end
+   fn = loaded(all, all:source(), F, runtime)
+   for _ = 1, 200 do fn(...) end
+   local start = runtime.clock()
+   for _ = 1, ROUNDS do fn(...) end
+   return F, (runtime.clock() - start) / ROUNDS * 1e9
+end
+
 --- A function that returns the plan's inputs: tensors, then numbers.
 function M.inputs(ctx, params, vararg, runtime)
-   local e = new(ctx, params, vararg)
-   e.mode = 'diagnose'
-   e:guards()
-   e:tensors()
+   local e = checks(ctx, params, vararg, 'diagnose')
    local args = {unpack(e.inputs or {})}
    for _, x in ipairs(ctx.numbers) do args[#args + 1] = e:expr(x) end
    e.returns = e:list(args)
-   local fn = assert(loadstring(e:source(), '=inputs'))(e.K, {}, e.T or {}, {}, nil, nil, e.tguard, nil, runtime)
-   joinUpvalues(fn, e.ups)
-   return fn
+   return loaded(e, e:source(), {x = {}}, runtime)
 end
 
 return M

@@ -1,10 +1,16 @@
 -- Explain: what torch.compile makes of a call, as a table that prints (function, arguments -> report).
+--
+-- The report: name; graphs, ops (list of {op = count}), nops; kernels, calls, plan (of the first graph); breaks, list ({id, reason, hint, where, line});
+-- guards ({text, where, kind, ns}), guardNs (all of them, as a call runs them); compiles, entries, eager, limit (calls beyond the limit);
+-- recompiles ({guard, where, was, now, name, advice}); help (sentences); error (what the program raises).
 
 local compile = require 'relume.jit.compile'
 local breaks = require 'relume.jit.breaks'
 local emit = require 'relume.jit.emit'
+local guard = require 'relume.jit.guard'
 local bytecode = require 'relume.jit.bytecode'
 local resume = require 'relume.jit.resume'
+local runtime = require 'relume.jit.runtime'
 
 local Report = {}
 Report.__index = Report
@@ -17,23 +23,52 @@ local function sortedOps(ops)
    return table.concat(names, ', ')
 end
 
+local function plural(n, what) return ('%d %s%s'):format(n, what, n == 1 and '' or 's') end
+
+local function printGuards(out, r)
+   if #r.guards == 0 then return end
+   local total = r.guardNs and (', %.0f ns a call'):format(r.guardNs) or ''
+   out[#out + 1] = ('  %s%s; each by itself, interpreted:'):format(plural(#r.guards, 'guard'), total)
+   for _, g in ipairs(r.guards) do
+      out[#out + 1] = ('  %6s ns  %s%s'):format(g.ns and ('%.0f'):format(g.ns) or '?', g.text, g.where and (' (%s)'):format(g.where) or '')
+   end
+end
+
 --- The report as text.
 function Report:__tostring()
-   local out = {('%s: graphs %d, breaks %d, ops %d, kernels %d, library calls %d, guards %d, compiles %d'):format(self.name, self.graphs, self.breaks,
-      self.nops, self.kernels, self.calls, #self.guards, self.compiles)}
+   local out = {('%s: graphs %d, breaks %d, ops %d, kernels %d, library calls %d, guards %d, compiles %d, entries %d'):format(self.name, self.graphs,
+      self.breaks, self.nops, self.kernels, self.calls, #self.guards, self.compiles, self.entries)}
    for i, ops in ipairs(self.ops) do out[#out + 1] = ('  graph %d: %s'):format(i, sortedOps(ops)) end
    if self.error then out[#out + 1] = '  the program raises: ' .. tostring(self.error) end
-   for _, b in ipairs(self.list) do out[#out + 1] = ('  break %s at %s: %s\n     hint: %s'):format(b.id, b.where, b.reason, b.hint) end
-   for _, r in ipairs(self.recompiles) do out[#out + 1] = '  recompiled because of: ' .. r end
-   for _, g in ipairs(self.guards) do out[#out + 1] = '  guard ' .. g end
+   for _, b in ipairs(self.list) do
+      out[#out + 1] = ('  break %s at %s: %s%s\n     hint: %s'):format(b.id, b.where, b.reason, b.line and '\n     line: ' .. b.line or '', b.hint)
+   end
+   for _, why in ipairs(self.recompiles) do out[#out + 1] = '  recompiled because of: ' .. tostring(why) end
+   if self.limit > 0 then out[#out + 1] = ('  beyond the limit of entries: %s, run eagerly'):format(plural(self.limit, 'call')) end
+   for _, text in ipairs(self.help) do out[#out + 1] = '  what would help: ' .. text end
+   printGuards(out, self)
    return table.concat(out, '\n')
+end
+
+-- The text of a source line 'file:n', nil when the file cannot be read.
+local function sourceLine(where)
+   local name, n = (where or ''):match '^(.*):(%d+)$'
+   local file = name and io.open(name)
+   if not file then return end
+   local at, text = 0
+   for line in file:lines() do
+      at = at + 1
+      if at == tonumber(n) then text = line:match '^%s*(.-)%s*$' break end
+   end
+   file:close()
+   return text
 end
 
 local function addBreak(r, b)
    for _, other in ipairs(r.list) do
       if other.id == b.id and other.where == b.where then return end
    end
-   r.list[#r.list + 1] = {id = b.id, reason = b.sentence, hint = b.hint, where = b.where or '?'}
+   r.list[#r.list + 1] = {id = b.id, reason = b.sentence, hint = b.hint, where = b.where or '?', line = sourceLine(b.where)}
    r.breaks = #r.list
 end
 
@@ -44,20 +79,50 @@ local function addOps(r, ops)
    for _, n in pairs(ops) do r.nops = r.nops + n end
 end
 
+local function addCounts(r, s)
+   r.compiles = r.compiles + (s.stats.compiles or 0)
+   r.eager = r.eager + (s.stats.eager or 0)
+   r.limit = r.limit + (s.stats.limit or 0)
+   r.entries = r.entries + #s.entries
+   for _, b in ipairs(s.breaks) do addBreak(r, b) end
+   for _, why in ipairs(s.reasons) do r.recompiles[#r.recompiles + 1] = why end
+end
+
 -- What the calls so far compiled behind and inside of breaks.
 local function addParts(r, state)
    for _, s in ipairs(state.family) do
-      r.compiles = r.compiles + (s.stats.compiles or 0)
-      for _, b in ipairs(s.breaks) do addBreak(r, b) end
+      addCounts(r, s)
       for i = #s.entries, 1, -1 do
          if s.entries[i].ops then addOps(r, s.entries[i].ops) end
       end
-      for _, reason in ipairs(s.reasons) do r.recompiles[#r.recompiles + 1] = reason end
    end
 end
 
-local function addGraph(r, ctx, emitter, opts)
-   for i, g in ipairs(emitter.guardInfo) do r.guards[i] = ('%s (%s)'):format(emit.describe(g), g.where or '?') end
+local function addGuards(r, ctx, emitter, p, ...)
+   for i, g in ipairs(emitter.guardInfo) do r.guards[i] = {text = guard.describe(g), where = g.where, kind = g.kind} end
+   local ok, each, all = pcall(emit.measure, ctx, p.params, p.vararg, runtime, ...)
+   if not ok then return end
+   for i, g in ipairs(r.guards) do g.ns = each[i] end
+   r.guardNs = all
+end
+
+-- Sentences, each once: hints of breaks, then what to do about guards that failed.
+local function addHelp(r)
+   local seen = {}
+   local function add(text)
+      if not seen[text] then r.help[#r.help + 1] = text end
+      seen[text] = true
+   end
+   for _, b in ipairs(r.list) do add(('%s: %s'):format(b.where, b.hint)) end
+   local times = {}
+   for _, why in ipairs(r.recompiles) do -- one recompile for what changes is how it learns; the same again is not
+      times[why.source] = (times[why.source] or 0) + 1
+      if times[why.source] == 2 then add(('%s changes: %s'):format(why.source, why.advice)) end
+   end
+end
+
+local function addGraph(r, ctx, emitter, opts, p, ...)
+   addGuards(r, ctx, emitter, p, ...)
    if not ctx.graph then return end
    local ok, run, plan = compile.compileGraph(ctx, emitter, opts)
    if not ok then return addBreak(r, run) end
@@ -74,28 +139,29 @@ local function addPrefix(r, raw, state, marks, opts, b, failed, ...)
    local place = breaks.resumable[b.id] and resume.place(failed, state)
    if not place then return end
    local ctx, e = compile.capture(raw, marks, opts, state, place, ...)
-   if ctx then addGraph(r, ctx, e, opts) end
+   if ctx then addGraph(r, ctx, e, opts, state.proto, ...) end
 end
 
 --- Captures f(...) without running it and without changing anything. f may be compiled already: then its recompiles are listed too.
--- @return table with graphs, breaks, ops, nops, kernels, calls, guards, recompiles, compiles, list (the breaks), plan; tostring gives text
+-- @return the report
 return function(f, ...)
    local state = compile.states[f]
    local raw = state and state.f or f
    local p = bytecode.of(raw)
-   local r = setmetatable({graphs = 0, breaks = 0, nops = 0, kernels = 0, calls = 0, ops = {}, guards = {}, recompiles = {}, list = {}, compiles = 0,
+   local r = setmetatable({graphs = 0, breaks = 0, nops = 0, kernels = 0, calls = 0, ops = {}, guards = {}, recompiles = {}, list = {}, help = {},
+      compiles = 0, entries = 0, eager = 0, limit = 0,
       name = bytecode.where({chunk = p.chunk, firstline = p.firstline}, 0)}, Report)
    local marks, opts = {dyn = {}, struct = {}, proto = {}}, {}
    if state then
-      marks, opts, r.compiles = state.marks, state.opts, state.stats.compiles or 0
-      for i, reason in ipairs(state.reasons) do r.recompiles[i] = reason end
-      for _, b in ipairs(state.breaks) do addBreak(r, b) end
+      marks, opts = state.marks, state.opts
+      addCounts(r, state)
    end
    state = state or compile.states[compile.compile(raw)]
    local ctx, e, failed = compile.capture(raw, marks, opts, state, nil, ...)
-   if ctx then addGraph(r, ctx, e, opts)
+   if ctx then addGraph(r, ctx, e, opts, p, ...)
    elseif breaks.isRaised(e) then r.error = e.value and e.value.v
    else addPrefix(r, raw, state, marks, opts, e, failed, ...) end
    addParts(r, state)
+   addHelp(r)
    return r
 end

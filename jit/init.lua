@@ -3,7 +3,9 @@
 local compile = require 'relume.jit.compile'
 local modules = require 'relume.jit.module'
 local call = require 'relume.jit.call'
+local bytecode = require 'relume.jit.bytecode'
 local explain = require 'relume.jit.explain'
+local options = require 'relume.jit.options'
 local emit = require 'relume.jit.emit'
 local runtime = require 'relume.jit.runtime'
 local log = require 'relume.jit.debug'
@@ -13,49 +15,70 @@ local M = {compiler = {}}
 local enabled = (okC and C.env and C.env 'jit' or tonumber(os.getenv 'RELUME_JIT' or '1')) ~= 0
 M.enabled = enabled
 
-local known = {fullgraph = true, dynamic = true, backend = true, mode = true, strict = true, onRecompile = true}
-local reactions = {warn = true, error = true, eager = true}
-
 --- Makes a Lua function, or a module's forward and backward, fast: its tensor ops become one plan that one call runs.
--- Results, in-place changes and side effects stay as they are. What cannot be captured runs eagerly and is reported once.
--- @param f function, nn module or criterion
--- @param opts table: fullgraph (raise instead of running eagerly), strict (half types round where eager stores), backend (function(graph, inputs) that returns
---   a function of the inputs), mode, dynamic, onRecompile (function(reason), or 'warn', 'error' or 'eager')
+-- Results, in-place changes and side effects stay as they are. What cannot be captured runs eagerly, and torch.explain says why.
+-- @param f function, nn module or criterion; left out: torch.compile{...} gives a function that compiles with these options
+-- @param opts table, see relume.jit.options: fullgraph, dynamic, backend, mode, strict, onRecompile
 -- @return a function to be called as f, or the same module; f itself under RELUME_JIT=0
 function M.compile(f, opts)
-   if type(f) == 'table' and f.fullgraph ~= nil and opts == nil and getmetatable(f) == nil then f, opts = nil, f end
-   for name in pairs(opts or {}) do
-      if not known[name] then error(('[compile] option; got %s, need fullgraph, dynamic, backend, mode, strict or onRecompile'):format(tostring(name)), 2) end
+   if type(f) == 'table' and opts == nil and getmetatable(f) == nil and options.looksLike(f) then
+      options.check(f, 3)
+      return function(g) return M.compile(g, f) end
    end
-   local react = opts and opts.onRecompile
-   if react ~= nil and type(react) ~= 'function' and not reactions[react] then
-      error(("[compile] onRecompile; got %s, need a function, 'warn', 'error' or 'eager'"):format(tostring(react)), 2)
-   end
-   if f == nil and opts then return function(g) return M.compile(g, opts) end end
+   opts = options.check(opts, 3)
    if type(f) ~= 'function' and type(f) ~= 'table' then error(('[compile] function; got %s, need a Lua function or a module'):format(type(f)), 2) end
+   if type(f) == 'table' and not getmetatable(f) then error('[compile] function; got a plain table, need a Lua function or a module', 2) end
    if not enabled then return f end
    if type(f) == 'function' then return compile.compile(f, opts) end
-   if not getmetatable(f) then error('[compile] function; got a plain table, need a Lua function or a module', 2) end
    return modules.compile(f, opts)
 end
 
---- What compiling f(...) gives: graphs, breaks with source lines, guards, recompiles. Nothing is run.
+--- What compiling f(...) gives: graphs, breaks with source lines, guards and what each costs, recompiles, what would help. Nothing is run.
 -- @param f function, compiled function or module (its forward)
 -- @return report (see relume.jit.explain), printable
 function M.explain(f, ...)
-   if type(f) == 'table' then
+   if type(f) == 'table' and getmetatable(f) then
       local net = f
       local forward = modules.forward(net)
       if forward then return explain(forward, net, ...) end
       return explain(function(...) return net:forward(...) end, ...)
    end
+   if type(f) ~= 'function' or not bytecode.of(f) then
+      error(('[explain] function; got %s, need a Lua function or a module'):format(type(f) == 'function' and 'a C function' or type(f)), 2)
+   end
    return explain(f, ...)
 end
 
---- Marks a function: captured code that calls it runs eagerly.
-function M.compiler.disable(f)
+-- A method of a class by name, marked where the class chain has it.
+local function disableMethod(class, name)
+   local f = class[name]
+   if type(f) ~= 'function' then error(('[disable] method %s; got %s, need a function'):format(tostring(name), type(f)), 3) end
+   call.disabled[call.wrapped[f] or f] = true
+end
+
+--- Marks what captured code does not look into: it runs eagerly, the code around it stays compiled.
+-- disable(f): a function; of a compiled function the original is given back. disable(object): a module, say: its methods when they are called on it.
+-- disable(class, name, ...): methods of a class.
+-- @return what was given (the function itself for a compiled one)
+function M.compiler.disable(f, ...)
+   if type(f) ~= 'function' and type(f) ~= 'table' then
+      error(('[disable] function; got %s, need a function, an object or a class and method names'):format(type(f)), 2)
+   end
+   if select('#', ...) > 0 then
+      for i = 1, select('#', ...) do disableMethod(f, (select(i, ...))) end
+      return f
+   end
+   f = call.wrapped[f] or f
    call.disabled[f] = true
    return f
+end
+
+--- Names that torch.compile takes as options.backend, beside functions.
+function M.compiler.listBackends()
+   local list = {'c'}
+   for name in pairs(compile.backends) do list[#list + 1] = name end
+   table.sort(list)
+   return list
 end
 
 --- Forgets what was compiled for a compiled function, or for all.

@@ -34,6 +34,8 @@ function rt.sameContents(s, list)
    return true
 end
 
+rt.clock = okC and C.clock or os.clock
+
 if okC then
    local x = C.torch.DoubleTensor and C.torch.DoubleTensor() or C.constructors['torch.DoubleTensor']()
    local mt = debug.getmetatable(x)

@@ -2,6 +2,7 @@
 -- (tensor value <-> fake tensor); what differs at the end is written back.
 
 local value = require 'relume.jit.value'
+local guard = require 'relume.jit.guard'
 local Context = require 'relume.jit.context'
 local okC, C = pcall(require, 'relume.core')
 
@@ -71,6 +72,16 @@ end
 function M.sameWindow(a, b)
    return a.storage == b.storage and a.offset == b.offset and a.storageSize == b.storageSize
       and sameList(a.sizes, b.sizes) and sameList(a.strides, b.strides)
+end
+
+--- Name, old facts and new facts of the first tensor of a captured call that is another now.
+function M.difference(ctx, now)
+   local rows, names, full = {}, {}, {}
+   for i, v in ipairs(ctx.inputs) do rows[i], names[i], full[v.src.id] = v.facts, v.src.text, true end
+   for _, g in ipairs(ctx.guards) do
+      if g.kind == 'partial' and not full[g.src.id] then rows[#rows + 1], names[#names + 1] = g.facts, g.src.text end
+   end
+   return guard.tensorDifference(rows, names, now, function(t) return C.torch.isTensor(t) and M.facts(t) or nil end)
 end
 
 -- Inputs -----------------------------------------------------------------------------------------------------------------------
