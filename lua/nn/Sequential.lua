@@ -7,10 +7,37 @@ function Sequential:__len()
    return #self.modules
 end
 
+-- Programs write #net. Where # asks tables for no __len, the object's raw length has to be right: false at 1 to the number of modules.
+local raw = #setmetatable({}, {__len = function() return 1 end}) == 0
+local function keepLength(self)
+   if not raw then return end
+   local n = #self.modules
+   for i = 1, n do self[i] = false end
+   for i = n + 1, math.huge do
+      if rawget(self, i) == nil then break end
+      self[i] = nil
+   end
+end
+
+--- Writes the fields, without what only keeps the length.
+function Sequential:write(file)
+   local fields = {}
+   for k, v in next, self do
+      if type(k) ~= 'number' then fields[k] = v end
+   end
+   file:writeObject(fields)
+end
+
+function Sequential:read(file)
+   for k, v in pairs(file:readObject()) do self[k] = v end
+   keepLength(self)
+end
+
 --- Appends a module.
 function Sequential:add(module)
    if #self.modules == 0 then self.gradInput = module.gradInput end
    table.insert(self.modules, module)
+   keepLength(self)
    self.output = module.output
    return self
 end
@@ -22,6 +49,7 @@ function Sequential:insert(module, index)
       error 'index should be contiguous to existing modules'
    end
    table.insert(self.modules, index, module)
+   keepLength(self)
    self.output = self.modules[#self.modules].output
    self.gradInput = self.modules[1].gradInput
 end
@@ -31,6 +59,7 @@ function Sequential:remove(index)
    index = index or #self.modules
    if index > #self.modules or index < 1 then error 'index out of range' end
    table.remove(self.modules, index)
+   keepLength(self)
    if #self.modules > 0 then
       self.output = self.modules[#self.modules].output
       self.gradInput = self.modules[1].gradInput

@@ -2,6 +2,7 @@
 -- torch.class, or by a file that holds an object of it.
 
 require 'torch'
+require 'paths'
 
 nn = nn or {}
 
@@ -19,7 +20,17 @@ local function load(_, name)
    return rawget(nn, name)
 end
 
-setmetatable(nn, {__index = load})
+-- Under `th`, pairs(nn) loads every class first (a program that wraps them all); a program run by luajit sees those used so far.
+local function all(t)
+   local folder = package.searchpath('nn.Module', package.path):match '^(.*)/'
+   for file in paths.iterfiles(folder) do
+      local name = file:match '^(%u%w*)%.lua$'
+      if name then load(nil, name) end
+   end
+   return next, t, nil
+end
+
+setmetatable(nn, {__index = load, __pairs = all})
 setmetatable(types, {__index = function(_, typename)
    local name = type(typename) == 'string' and typename:match '^nn%.(%u%w*)$'
    if name and load(nil, name) then return rawget(types, typename) end

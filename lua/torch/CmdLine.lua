@@ -28,7 +28,7 @@ end
 
 --- Declares a positional argument: cmd:argument(name [, help [, type]]).
 function CmdLine:argument(name, help, kind)
-   local a = {key = name, name = name, help = help, type = kind}
+   local a = {key = name, name = name:gsub('^%-+', ''), help = help, type = kind}
    self.arguments[#self.arguments + 1] = a
    self.helplines[#self.helplines + 1] = a
 end
@@ -120,20 +120,26 @@ function CmdLine:parse(arg)
    return params
 end
 
---- A name for the run, of the options that differ from their defaults: prefix,key=value,...
+-- Text of one parameter in the name of a run.
+local function named(self, name, value)
+   if type(value) == 'boolean' then value = value and 't' or 'f' end
+   return name .. self.keyseparator .. tostring(value)
+end
+
+--- A name for the run: the arguments, then the options that differ from their defaults (or are false in `ignore`), prefix,key=value,...
 function CmdLine:string(prefix, params, ignore)
-   local words = {}
-   for name, value in pairs(params) do
-      local differs = true
-      for _, o in pairs(self.options) do
-         if o.name == name and o.default == value then differs = false end
-      end
-      if differs and not (ignore and ignore[name]) then
-         words[#words + 1] = name .. self.keyseparator .. tostring(value):gsub('/', '_')
-      end
+   local words, options = {}, {}
+   ignore = ignore or {}
+   for _, a in ipairs(self.arguments) do
+      if params[a.name] ~= nil and not ignore[a.name] then words[#words + 1] = named(self, a.name, params[a.name]) end
    end
-   table.sort(words)
-   table.insert(words, 1, prefix)
+   for _, o in pairs(self.options) do
+      local value = params[o.name]
+      if value ~= nil and not ignore[o.name] and (value ~= o.default or ignore[o.name] == false) then options[#options + 1] = named(self, o.name, value) end
+   end
+   table.sort(options)
+   if prefix and prefix ~= '' then table.insert(words, 1, prefix) end
+   for _, word in ipairs(options) do words[#words + 1] = word end
    return table.concat(words, self.argseparator)
 end
 
@@ -176,7 +182,7 @@ function CmdLine:help(arg)
    io.write('Usage: ')
    if arg and arg[0] then io.write(arg[0] .. ' ') end
    io.write('[options]')
-   for _, a in ipairs(self.arguments) do io.write(' <' .. a.key .. '>') end
+   for _, a in ipairs(self.arguments) do io.write(' <' .. a.name .. '>') end
    io.write('\n')
    local width = 0
    for _, line in ipairs(self.helplines) do

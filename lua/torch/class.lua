@@ -136,7 +136,8 @@ function torch.newmetatable(name, parent, constructor, _, factory, module)
    rawset(mt, '__factory', factory)
    rawset(mt, '__constructor', constructor)
    if parent then
-      local pmt, old = types[parent], getmetatable(mt)
+      local inTorch = not types[parent] and parent:match '^torch%.(%w+)$'
+      local pmt, old = inTorch and torch[inTorch] and types[parent] or types[parent], getmetatable(mt) -- torch[name] loads the class
       if not pmt then error('[class] unknown parent; got ' .. tostring(parent) .. ', need a class made before', 3) end
       if old and old ~= pmt then error('[class] another parent; got ' .. parent .. ' for ' .. name .. ', need ' .. old.__typename, 3) end
       setmetatable(mt, pmt)

@@ -6,11 +6,11 @@ for _, pattern in ipairs {'./?.lua', './?/init.lua'} do
    if not (';' .. package.path .. ';'):find(';' .. pattern .. ';', 1, true) then package.path = package.path .. ';' .. pattern end
 end
 
+require 'trepl.globals'
 local torch = require 'torch'
-require 'paths'
-require 'sys'
-require 'xlua'
 require 'trepl.lua52'
+require 'trepl.library52'
+require 'trepl.require'
 local pretty = require 'trepl.pretty'
 pretty.install()
 
@@ -55,13 +55,17 @@ local function watchGlobals(strict)
       if strict then error(text, 3) end
       io.stderr:write('[th] ' .. text .. '\n')
    end
+   local before = getmetatable(_G)
+   local index = before and before.__index
    setmetatable(_G, {
       __newindex = function(t, k, v)
          tell('new', k)
          rawset(t, k, v)
       end,
-      __index = function(_, k)
-         if k ~= '_PROMPT' then tell('unknown', k) end
+      __index = function(t, k)
+         local v = index and index(t, k)
+         if v == nil and k ~= '_PROMPT' then tell('unknown', k) end
+         return v
       end})
 end
 

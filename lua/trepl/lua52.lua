@@ -1,9 +1,5 @@
--- Habits of Lua 5.2 that the original's LuaJIT allowed: a call's parenthesis on the next line, table.pack (source text -> mended source).
+-- Habits of Lua 5.2 that the original's LuaJIT allowed: a call's parenthesis on the next line (source text -> mended source).
 local M = {}
-
-if not rawget(table, 'pack') then
-   table.pack = function(...) return {n = select('#', ...), ...} end -- luacheck: ignore 142
-end
 
 local rawloadstring, rawloadfile, rawdofile = loadstring, loadfile, dofile
 
