@@ -61,7 +61,8 @@ function M.is(e) return getmetatable(e) == Break end
 -- An error that the evaluated program raised (a value of the program, not of capture).
 local Raised = {}
 M.Raised = Raised
-function M.raised(value, runtime) return setmetatable({value = value, runtime = runtime}, Raised) end
+-- thrown: it was raised by error or assert; level: how many levels above the compiled function its position is taken, 0: it is in the message.
+function M.raised(value, runtime, level) return setmetatable({value = value, runtime = runtime, thrown = not runtime, level = level}, Raised) end
 function M.isRaised(e) return getmetatable(e) == Raised end
 
 return M

@@ -45,12 +45,15 @@ models[type] = function(ctx, args)
    return one(const(value.luatype(v)))
 end
 
-models[tostring] = function(ctx, args)
+models[tostring] = function(ctx, args, via)
    local v = args[1] or NIL
    if v.k == 'gnum' then ctx:brk('data-dependent', 'tostring') end
    if v.k == 'const' or v.k == 'num' then return one(const(tostring(ctx:specialise(v)))) end
    local h = ops.metamethod(ctx, v, '__tostring')
-   if h then return one(ctx:call(h, {v, n = 1})[1] or NIL) end
+   if h then
+      ctx.via = via
+      return ctx:call(h, {v, n = 1})
+   end
    ctx:brk('needs-values', 'tostring of a ' .. value.luatype(v))
 end
 
@@ -182,26 +185,56 @@ end
 -- Some versions put the caller's position in front of assert's message.
 local assertPlaces = select(2, pcall(loadstring "assert(false, 'm')")) ~= 'm'
 
-local function placed(ctx, v, level)
-   if v.k ~= 'const' or type(v.v) ~= 'string' or level <= 0 then return v end
-   local f = ctx.frames[#ctx.frames - level + 1]
+local cLevel = {pcall = true, xpcall = true, grad = true}
+
+-- The frame at a level above the running function: a frame, false for a C function, nil and how many levels further when outside.
+-- via: how the running function's results reach the innermost frame.
+local function levelFrame(ctx, level, via)
+   local i, n = #ctx.frames, 0
+   if via and via.kind == 'tail' then via, i = ctx.frames[i].via, i - 1 end
+   while true do
+      while via and via.outer do
+         n = n + (cLevel[via.kind] and 1 or 0)
+         if n == level then return false end
+         via = via.outer
+      end
+      local f = ctx.frames[i]
+      n = n + 1
+      if not f then return nil, level - n + 1 end
+      if n == level then return f end
+      via, i = f.via, i - 1
+      if not via and i > 0 then
+         n = n + 1
+         if n == level then return false end
+      end
+   end
+end
+
+-- An error's value with the position of a level in front, if it is a string.
+local function raised(ctx, v, level, via)
+   if v.k == 'num' and level > 0 then v = const(tostring(ctx:specialise(v))) end
+   if v.k ~= 'const' or type(v.v) ~= 'string' or level <= 0 then error(breaks.raised(v), 0) end
    ctx:need(v)
-   return f and const(('%s: %s'):format(bytecode.where(f.proto, f.pc - 1), v.v)) or v
+   local f, above = levelFrame(ctx, level, via)
+   if f then v = const(('%s: %s'):format(bytecode.where(f.proto, f.pc - 1), v.v)) end
+   error(breaks.raised(v, nil, above and above + 1), 0)
 end
 
-models[error] = function(ctx, args)
-   error(breaks.raised(placed(ctx, args[1] or NIL, numberArg(ctx, args, 2, 'error', 1))), 0)
+models[error] = function(ctx, args, via)
+   raised(ctx, args[1] or NIL, numberArg(ctx, args, 2, 'error', 1), via)
 end
 
-models[assert] = function(ctx, args)
+models[assert] = function(ctx, args, via)
    local v = args[1] or NIL
+   if args.n == 0 then argError(ctx, 1, 'assert', 'value') end
    if ctx:truth(v) then return args end
-   error(breaks.raised(placed(ctx, args[2] or const 'assertion failed!', assertPlaces and 1 or 0)), 0)
+   raised(ctx, args[2] or const 'assertion failed!', assertPlaces and 1 or 0, via)
 end
 
 -- Calls f; returns true and results, or false and the error's value. Breaks pass through.
-local function protected(ctx, f, args)
+local function protected(ctx, f, args, via)
    local depth = #ctx.frames
+   ctx.via = via
    local ok, r = pcall(ctx.call, ctx, f, args)
    if ok then return true, r end
    if not breaks.isRaised(r) then error(r, 0) end
@@ -222,15 +255,15 @@ local function withTrue(r)
    return out
 end
 
-models[pcall] = function(ctx, args)
+models[pcall] = function(ctx, args, via)
    if args.n == 0 then argError(ctx, 1, 'pcall', 'value') end
-   local ok, r = protected(ctx, args[1], rest(args, 2))
+   local ok, r = protected(ctx, args[1], rest(args, 2), via and {kind = 'pcall', outer = via})
    if ok then return withTrue(r) end
    return {FALSE, r, n = 2}
 end
 
-models[xpcall] = function(ctx, args)
-   local ok, r = protected(ctx, args[1], rest(args, 3))
+models[xpcall] = function(ctx, args, via)
+   local ok, r = protected(ctx, args[1], rest(args, 3), via and {kind = 'xpcall', handler = args[2] or NIL, outer = via})
    if ok then return withTrue(r) end
    local h = ctx:call(args[2], {r, n = 1})
    local out = {FALSE, n = h.n + 1}
@@ -301,7 +334,7 @@ models[string.gmatch] = function(ctx, args)
    end
    local iterator = s:gmatch(pattern)
    while keep(iterator()) do end
-   return one {k = 'func', model = function()
+   return one {k = 'func', at = ctx.frames[#ctx.frames].at, model = function()
       at = at + 1
       local m = matches[at]
       if not m then return one(NIL) end
@@ -460,9 +493,11 @@ if okC then
    models[C.gradEnabled] = function(ctx) return bool(ctx:gradMode()) end
 
    local function withGrad(on)
-      return function(ctx, args)
+      return function(ctx, args, via)
          local was = ctx:setGrad(on)
-         local ok, r = pcall(ctx.call, ctx, args[1], rest(args, 2))
+         ctx.via = via and {kind = 'grad', was = was, outer = via}
+         local ok, r = pcall(ctx.call, ctx, args[1] or NIL, rest(args, 2))
+         if not ok and not breaks.isRaised(r) then error(r, 0) end -- a break inside: what follows runs in the mode it is in
          ctx:setGrad(was)
          if not ok then error(r, 0) end
          return r

@@ -56,13 +56,15 @@ end
 function Context:call(fn, args)
    local target, targs, cfn, cargs = self:resolve(fn, args)
    if target then return self:inline(target, targs) end
+   local via = self.via
+   self.via = nil
    if cfn then fn, args = cfn, cargs end
    if fn.k ~= 'func' then notCallable(self, fn) end
    if fn.model then return fn.model(self, args) end
    local real = fn.real
    if self:isDisabled(fn, args) then self:brk('disabled', fn.src and fn.src.text or 'a function') end
    local model = M.models[real]
-   if model then return model(self, args) end
+   if model then return model(self, args, via) end
    return self:callC(real, args, fn.src and fn.src.text)
 end
 

@@ -12,7 +12,9 @@ require 'relume.jit.builtin'
 require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
+local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
+require 'relume.jit.leave'
 local runtime = require 'relume.jit.runtime'
 local log = require 'relume.jit.debug'
 local okC, C = pcall(require, 'relume.core')
@@ -21,7 +23,7 @@ local M = {}
 local State = {}
 State.__index = State
 local LIMIT, ATTEMPTS = 8, 3
-local PARTS = 64 -- most resume points and callees that one compiled function compiles
+local PARTS = 96 -- most resume points and callees that one compiled function compiles
 
 -- Compiled functions; each holds its state as its first upvalue, so that nothing keeps alive what only its own state refers to.
 M.made = setmetatable({}, {__mode = 'k'})
@@ -56,7 +58,15 @@ local function evaluate(ctx, f, proto, ...)
    local fn = ctx:constant(f)
    fn.g = true
    if proto.vararg then ctx:guard {kind = 'nargs', value = math.max(select('#', ...) - proto.params, 0)} end
-   return ctx:inline(fn, argumentValues(ctx, proto, ...))
+   return ctx:inline(fn, argumentValues(ctx, proto, ...), proto)
+end
+
+-- The same for a function that is loaded anew each call: it is the first argument.
+local function evaluateGeneric(ctx, proto, f, ...)
+   local fn = ctx:wrap(f, value.argument(0, 'the function'))
+   fn.g, fn.byproto, ctx.generic = true, true, true
+   if proto.vararg then ctx:guard {kind = 'nargs', value = math.max(select('#', ...) - proto.params, 0)} end
+   return ctx:inline(fn, argumentValues(ctx, proto, ...), proto)
 end
 
 local function handler(e)
@@ -72,21 +82,30 @@ end
 
 -- Evaluates to the end, or to the place of a graph break. Returns the results.
 local function evaluateTo(ctx, state, place, f, proto, ...)
-   if not place then return evaluate(ctx, f, proto, ...) end
-   ctx.stopAt = place.at
-   local ok, e = pcall(evaluate, ctx, f, proto, ...)
+   local args, n = {...}, select('#', ...)
+   ctx.stopAt = place and place.at
+   local ok, e = xpcall(function()
+      if state.generic then return evaluateGeneric(ctx, proto, unpack(args, 1, n)) end
+      return evaluate(ctx, f, proto, unpack(args, 1, n))
+   end, handler)
+   if ok and not place then return e end
    if ok then ctx:brk('internal', 'the place of a break was not found again') end
+   if breaks.isRaised(e) and e.thrown and not place then -- by error or assert: an end like any other
+      ctx.exit = {throw = e}
+      return {n = 0}
+   end
    if e ~= breaks.STOP then error(e, 0) end
-   ctx.exit = resume.exit(ctx, state, place)
+   ctx.exit = chain.exit(ctx, state, place)
    if not ctx.exit then ctx:brk('escape', 'the state at a graph break') end
-   ctx.frames[1].pc = ctx.frames[1].pc + 1
+   local last = ctx.frames[#ctx.frames]
+   last.pc = last.pc + 1
    return {n = 0}
 end
 
 --- Evaluates f symbolically and emits its path. Returns context and emitter, or nil, a break (or the program's own error) and the context.
--- state and place: the compiled function, and where to stop (see resume.place).
+-- state and place: the compiled function, and where to stop (see chain.place).
 function M.capture(f, marks, opts, state, place, ...)
-   local proto = bytecode.of(f)
+   local proto = state.proto
    local ctx = Context.new(marks, opts)
    ctx.home = bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0)
    ctx.gradAtStart = okC and C.gradEnabled()
@@ -183,19 +202,19 @@ function State:broke(b)
    if self.attempts >= ATTEMPTS and #self.entries == 0 then self.top = self.f end
 end
 
--- Captures up to a graph break; nil when the break cannot be resumed behind.
-local function captureTo(self, b, failed, ...)
-   if self.opts.fullgraph or not breaks.is(b) or not breaks.resumable[b.id] then return end
-   local place = resume.place(failed, self)
-   if not place then return end
-   local ctx, emitter = M.capture(self.f, self.marks, self.opts, self, place, ...)
-   if not ctx then
-      log.log(1, '%s cannot resume behind a break: %s', self.name, tostring(emitter))
-      return
+--- Captures up to a graph break, or to where the program raises an error; nil when what follows cannot be run from there.
+-- failed: the context of the capture that met it.
+function M.captureTo(state, marks, opts, b, failed, ...)
+   local raised = breaks.isRaised(b)
+   if not raised and (opts.fullgraph or not breaks.resumable[b.id]) then return end
+   local place = chain.place(failed)
+   for _ = 1, 3 do
+      if not place then return end
+      local ctx, emitter = M.capture(state.f, marks, opts, state, place, ...)
+      if ctx then return ctx, emitter end
+      log.log(1, '%s cannot resume behind a break: %s', state.name, tostring(emitter))
+      place = emitter.at and emitter.at < place.at and {at = emitter.at, lifted = true} -- stop where the value was made that cannot be rebuilt
    end
-   self.breaks[#self.breaks + 1] = b
-   log.log(1, '%s: %s', self.name, b:message())
-   return ctx, emitter
 end
 
 --- Captures the call, adds an entry, runs it; runs the function eagerly when it cannot be captured.
@@ -205,8 +224,13 @@ function State:compile(...)
    self.capturing = true
    local ctx, emitter, failed = M.capture(self.f, self.marks, self.opts, self, nil, ...)
    if not ctx then
-      local part, partEmitter = captureTo(self, emitter, failed, ...)
+      local b = emitter
+      local part, partEmitter = M.captureTo(self, self.marks, self.opts, b, failed, ...)
       if part then ctx, emitter = part, partEmitter end
+      if part and breaks.is(b) then
+         self.breaks[#self.breaks + 1] = b
+         log.log(1, '%s: %s', self.name, b:message())
+      end
    end
    self.capturing = false
    if not ctx then
@@ -332,37 +356,44 @@ local function slot(parts, f, key)
 end
 
 -- Compiles a part of this function; f itself when there are too many.
-function State:part(f, name)
+function State:part(f, name, proto, generic)
    local root = self.root
    if root.parts >= PARTS then return f end
    root.parts = root.parts + 1
-   local w = M.compile(f, self.opts)
+   local w = M.compile(f, self.opts, proto, generic)
    local s = M.states[w]
    s.root, s.name, s.marks.texts = root, name or s.name, {}
    root.family[#root.family + 1] = s
    return w, s.marks
 end
 
---- What runs instruction pc of f in the real VM (see resume.step).
-function State:step(f, p, pc)
-   local list, key = slot(self.root.steps, f, pc)
-   if list[key] == nil then list[key] = resume.step(f, p, pc) or false end
+--- What runs instruction pc of a prototype in the real VM, in an environment (see resume.step).
+function State:step(p, pc, env)
+   local list, key = slot(self.root.steps, p, pc)
+   if list[key] == nil or list[key] and list[key].env ~= env then
+      local s = resume.step(p, pc, env)
+      if s then s.env = env end
+      list[key] = s or false
+   end
    return list[key] or nil
 end
 
---- The resume function of f at instruction pc: {fn, n, live, marks}; eager: not compiled.
-function State:rest(f, p, pc, eagerly)
-   local list, key = slot(self.root.rests, f, eagerly and -pc or pc)
-   if not list[key] then
-      local fn, n, live, origin = resume.rest(f, p, pc)
-      local r = {fn = fn, n = n, live = live, origin = origin}
-      if not eagerly then r.fn, r.marks = self:part(fn, bytecode.where(p, pc)) end
-      for _, i in ipairs(p.code) do
-         if i.op == 'FORL' and r.marks then r.marks.dyn['a' .. i.a + 1] = true end
-      end
-      list[key] = r
+--- The resume function of f (nil: of any closure of prototype p, which is given as the first argument) at instruction pc: resume.rest's table
+-- with fn and marks. pending: it takes the results of the instruction before; eagerly: it is not compiled.
+function State:rest(f, p, pc, pending, eagerly)
+   local list, key = slot(self.root.rests, f or p, pc .. (pending and 'p' or '') .. (eagerly and 'e' or ''))
+   if list[key] then return list[key] end
+   local r = resume.rest(p, pc, pending)
+   list[key] = r
+   r.origin.f, r.generic = f, f == nil
+   local make = r.make
+   r.fn = f and make(f) or function(g, ...) return make(g)(...) end
+   if eagerly then return r end
+   r.fn, r.marks = self:part(r.fn, bytecode.where(p, pc), r.proto, r.generic)
+   for _, i in ipairs(p.code) do
+      if i.op == 'FORL' and r.marks then r.marks.dyn['a' .. i.a + 1] = true end
    end
-   return list[key]
+   return r
 end
 
 --- The compiled form of a Lua function that a breaking call enters.
@@ -377,18 +408,19 @@ end
 
 local function wrapper(state)
    local names = {}
-   for i = 1, state.proto.params do names[i] = 'a' .. i end
+   if state.generic then names[1] = 'a0' end
+   for i = 1, state.proto.params do names[#names + 1] = 'a' .. i end
    if state.proto.vararg then names[#names + 1] = '...' end
    local list = table.concat(names, ', ')
    return loadstring(('local S = ... return function(%s) return S.top(%s) end'):format(list, list), '=compiled')(state)
 end
 
---- The compiled form of a Lua function.
-function M.compile(f, opts)
+--- The compiled form of a Lua function. proto: what it runs, when it is known; generic: f runs the closure of proto that is its first argument.
+function M.compile(f, opts, proto, generic)
    if M.states[f] then return f end
-   local proto = bytecode.of(f)
+   proto = proto or bytecode.of(f)
    if not proto then error('[compile] function; got a C function, need one written in Lua', 3) end
-   local state = setmetatable({f = f, opts = opts or {}, proto = proto, entries = {}, attempts = 0, breaks = {}, reasons = {},
+   local state = setmetatable({f = f, opts = opts or {}, proto = proto, generic = generic, entries = {}, attempts = 0, breaks = {}, reasons = {},
       stats = {}, marks = {dyn = {}, struct = {}, proto = {}}, name = bytecode.where(proto, 1)}, State)
    state:forget()
    state.name = ('%s'):format(bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0))

@@ -16,7 +16,7 @@ local CHANGES = 3 -- a string behind a graph break that was seen to change so of
 --- marks: what changed between earlier captures of this closure ({dyn, struct, proto} by source id). opts: torch.compile's options.
 function Context.new(marks, opts)
    return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {},
-      touched = {}, touchedCells = {}, frames = {}, steps = 0, outer = 0, tails = 0, tables = {}, tapeKeys = {}}, Context)
+      touched = {}, touchedCells = {}, frames = {}, steps = 0, tables = {}, tapeKeys = {}}, Context)
 end
 
 -- Breaks and errors ------------------------------------------------------------------------------------------------------------
@@ -28,7 +28,12 @@ function Context:where()
    return bytecode.where(f.proto, f.pc - 1)
 end
 
-function Context:brk(id, detail, where) error(breaks.new(id, detail, where or self:where()), 0) end
+--- at: number of the instruction before which capture can stop instead.
+function Context:brk(id, detail, where, at)
+   local b = breaks.new(id, detail, where or self:where())
+   b.at = at
+   error(b, 0)
+end
 
 --- Raises a run-time error of the evaluated program, with Lua's position in front.
 function Context:raise(message)

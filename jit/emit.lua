@@ -16,11 +16,12 @@ local fmt, concat = string.format, table.concat
 local MAXLOCALS, MAXUP, MAXARGS = 150, 34, 100
 local guards = guard.conditions
 
-local M = {describe = guard.describe}
+local M = {describe = guard.describe, Emit = Emit}
 
 local function new(ctx, params, vararg)
    local args = {}
-   for i = 1, params do args[i] = 'a' .. i end
+   if ctx.generic then args[1] = 'a0' end
+   for i = 1, params do args[#args + 1] = 'a' .. i end
    if vararg then args[#args + 1] = '...' end
    return setmetatable({ctx = ctx, args = concat(args, ', '), head = {}, body = {}, K = {}, kindex = {}, loads = {}, nlocal = 0, ups = {},
       upnames = {}, exprs = {}, built = {}, items = {}, guardInfo = {}}, Emit)
@@ -291,7 +292,7 @@ end
 
 function val.func(self, v)
    if v.real then return self:load(v.src) end
-   if v.model then self.ctx:brk('escape', 'an iterator') end
+   if v.model then self.ctx:brk('escape', 'an iterator', nil, v.at) end
    local name = self.built[v]
    if name then return name end
    local bytecode = require 'relume.jit.bytecode'
@@ -368,54 +369,7 @@ local function checkRecords(ctx)
    end
 end
 
--- Leaving at a graph break -------------------------------------------------------------------------------------------------------
-
--- Arguments of a resume function: live slots, then the frame's variable arguments. given: slot -> text.
-function Emit:slots(e, to, given, marks)
-   local list, f = {}, e.frame
-   for s = 0, to.n - 1 do
-      local v = f.slots[s]
-      list[s + 1] = given[s] or to.live[s] and self:val(v) or 'nil'
-      if not given[s] and to.live[s] and v.k == 'gnum' and marks then marks.dyn['a' .. s + 1] = true end
-   end
-   if f.proto.vararg then
-      if e.home and self.vararg then list[#list + 1] = '...'
-      else
-         for i = 1, f.varargs.n do list[#list + 1] = self:val(f.varargs[i]) end
-      end
-   end
-   return concat(list, ', ')
-end
-
-local function stepArguments(self, e)
-   local s, f, list = e.step, e.frame, {}
-   for k = 0, s.params - 1 do
-      if k == e.calleeSlot then list[k + 1] = self:k(e.callee)
-      else list[k + 1] = s.read[k] and self:val(f.slots[k]) or 'nil' end
-   end
-   if s.pending then
-      for k = 1, f.multres.n do list[#list + 1] = self:val(f.multres[k] or value.NIL) end
-   end
-   return concat(list, ', ')
-end
-
---- The last lines: what runs the breaking instruction, and the resume functions behind it.
-function Emit:leave(e)
-   local s, to = e.step, e.next
-   if e.kind == 'rest' then return fmt('return %s(%s)', self:k(to.fn), self:slots(e, to, {})) end
-   local run = fmt('%s(%s)', self:k(s.fn), stepArguments(self, e))
-   if s.kind == 'last' then return 'return ' .. run end
-   local given, names = {}, {}
-   for i = 1, s.n or 0 do
-      names[i] = 'r' .. i
-      given[s.base + i - 1] = names[i]
-   end
-   local go = fmt('return %s(%s)', self:k(to.fn), self:slots(e, to, given, to.marks))
-   if s.kind == 'value' and not s.loop then return (#names > 0 and 'local ' .. concat(names, ', ') .. ' = ' or '') .. run .. '\n' .. go end
-   local other = fmt('return %s(%s)', self:k(e.other.fn), self:slots(e, e.other, {}, e.other.marks))
-   if s.loop then return fmt('local %s = %s\nif r4 ~= nil then %s end\n%s', concat(names, ', '), run, go, other) end
-   return fmt('if %s then %s end\n%s', run, go, other)
-end
+-- Effects in order -----------------------------------------------------------------------------------------------------------------
 
 function Emit:effects(results)
    local ctx = self.ctx
@@ -436,7 +390,7 @@ function Emit:effects(results)
    self:upvalueWrites()
    if ctx.gradEnd ~= nil and ctx.gradEnd ~= ctx.gradStart then self:line('setGradEnabled(%s)', tostring(ctx.gradEnd)) end
    if ctx.exit then
-      self.final = self:leave(ctx.exit)
+      self.final = ctx.exit.throw and self:throw(ctx.exit.throw) or self:leave(ctx.exit)
       return
    end
    local list = {}
@@ -469,6 +423,7 @@ local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, 
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
+local withGrad = rt.withGrad
 ]]
 
 --- Source text of the finished function.
@@ -477,6 +432,7 @@ function Emit:source(call)
    for i, u in ipairs(self.ups) do names[i] = u.name end
    if #names > 0 then lines[#lines + 1] = 'local ' .. concat(names, ', ') end
    lines[#lines + 1] = fmt('return function(%s)', self.args)
+   if self.spill and self.final then lines[#lines + 1] = 'local V = {}' end -- what runs in between may come here again
    for _, l in ipairs(self.head) do lines[#lines + 1] = l end
    if call then lines[#lines + 1] = call end
    for _, l in ipairs(self.items) do lines[#lines + 1] = l end
@@ -500,7 +456,7 @@ function Emit:planCall()
    if n == 0 then return fmt('run(plan%s)', list) end
    local outs = {}
    for i = 1, n do outs[i] = 'o__' .. i end
-   if n <= 60 and n + self.nlocal < 180 then return fmt('local %s = run(plan%s)', concat(outs, ', '), list) end
+   if n <= 60 and n + self.nlocal + (self.nresult or 0) < 180 then return fmt('local %s = run(plan%s)', concat(outs, ', '), list) end
    self.manyOutputs = true
    return fmt('local O = {run(plan%s)}', list)
 end

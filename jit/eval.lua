@@ -16,8 +16,12 @@ local LIMIT = 5000000
 
 -- Frames -----------------------------------------------------------------------------------------------------------------------
 
-local function newFrame(fn, proto, args)
-   local f = {fn = fn, proto = proto, pc = 1, slots = {}, open = {}, multres = {n = 0}}
+-- How the results of a Lua function that an instruction calls reach its frame (see chain.lua).
+local RESULTS, FIRST, NONE, TAIL = {kind = 'results'}, {kind = 'first'}, {kind = 'none'}, {kind = 'tail'}
+local BRANCH, NOT = ops.BRANCH, ops.NOT
+
+local function newFrame(fn, proto, args, via)
+   local f = {fn = fn, via = via, proto = proto, pc = 1, slots = {}, open = {}, multres = {n = 0}}
    local n = proto.params
    for i = 1, n do f.slots[i - 1] = args[i] or NIL end
    for i = n, proto.framesize do f.slots[i] = NIL end
@@ -44,14 +48,12 @@ local function protoOf(fn)
 end
 
 local function execute(ctx, f)
-   local code, trace, outermost = f.proto.code, ctx.trace, #ctx.frames == 1
+   local code, trace = f.proto.code, ctx.trace
    while not f.ret do
-      if outermost then
-         if ctx.outer == ctx.stopAt then error(breaks.STOP, 0) end
-         ctx.outer = ctx.outer + 1
-      end
       local ins = code[f.pc]
       ctx.steps = ctx.steps + 1
+      if ctx.steps == ctx.stopAt then error(breaks.STOP, 0) end
+      f.at, ctx.via = ctx.steps, nil
       if ctx.steps > LIMIT then ctx:brk('too-long', LIMIT) end
       if trace then trace(ctx, f, ins) end
       f.pc = f.pc + 1
@@ -62,14 +64,14 @@ local function execute(ctx, f)
    return f.ret
 end
 
---- Evaluates a Lua function value; a tail call replaces the frame.
-function Context:inline(fn, args)
-   local depth = #self.frames + 1
+--- Evaluates a Lua function value; a tail call replaces the frame. proto: what it runs, when not its own.
+function Context:inline(fn, args, proto)
+   local depth, via = #self.frames + 1, self.via
+   self.via = nil
    if depth > 180 then self:raise 'stack overflow' end
-   local tailAt
    while true do
-      local f = newFrame(fn, protoOf(fn), args)
-      f.tailAt = tailAt
+      local f = newFrame(fn, proto or protoOf(fn), args, via)
+      f.entry, proto = proto ~= nil, nil
       self.frames[depth] = f
       self:enter(f)
       local ret = execute(self, f)
@@ -80,10 +82,10 @@ function Context:inline(fn, args)
          return ret
       end
       fn, args = tail.fn, tail.args
-      if depth == 1 then self.tails, tailAt = self.tails + 1, self.outer - 1 end
       local target, targs = self:resolve(fn, args)
       if not target then
          self.frames[depth] = nil
+         self.via = via
          return self:call(fn, args)
       end
       fn, args = target, targs
@@ -113,18 +115,21 @@ function H.KSHORT(_, f, i) f.slots[i.a] = const(i.d > 32767 and i.d - 65536 or i
 function H.KCDATA(_, f, i) f.slots[i.a] = const(f.proto.kgc[i.d].value) end
 function H.KNIL(_, f, i) for s = i.a, i.d do f.slots[s] = NIL end end
 function H.NOT(ctx, f, i) f.slots[i.a] = ctx:truth(f.slots[i.d]) and FALSE or TRUE end
-function H.UNM(ctx, f, i) f.slots[i.a] = ops.unm(ctx, f.slots[i.d]) end
-function H.LEN(ctx, f, i) f.slots[i.a] = ops.len(ctx, f.slots[i.d]) end
-function H.CAT(ctx, f, i) f.slots[i.a] = ops.concat(ctx, f.slots, i.b, i.c) end
+function H.UNM(ctx, f, i) ctx.via = FIRST f.slots[i.a] = ops.unm(ctx, f.slots[i.d]) end
+function H.LEN(ctx, f, i) ctx.via = FIRST f.slots[i.a] = ops.len(ctx, f.slots[i.d]) end
+function H.CAT(ctx, f, i)
+   if i.c == i.b + 1 then ctx.via = FIRST end
+   f.slots[i.a] = ops.concat(ctx, f.slots, i.b, i.c)
+end
 
 -- Arithmetic: slot op number, number op slot, slot op slot.
 for _, op in ipairs {'add', 'sub', 'mul', 'div', 'mod'} do
    local up = op:upper()
-   H[up .. 'VN'] = function(ctx, f, i) f.slots[i.a] = arith(ctx, op, f.slots[i.b], knum(f, i.c)) end
-   H[up .. 'NV'] = function(ctx, f, i) f.slots[i.a] = arith(ctx, op, knum(f, i.c), f.slots[i.b]) end
-   H[up .. 'VV'] = function(ctx, f, i) f.slots[i.a] = arith(ctx, op, f.slots[i.b], f.slots[i.c]) end
+   H[up .. 'VN'] = function(ctx, f, i) ctx.via = FIRST f.slots[i.a] = arith(ctx, op, f.slots[i.b], knum(f, i.c)) end
+   H[up .. 'NV'] = function(ctx, f, i) ctx.via = FIRST f.slots[i.a] = arith(ctx, op, knum(f, i.c), f.slots[i.b]) end
+   H[up .. 'VV'] = function(ctx, f, i) ctx.via = FIRST f.slots[i.a] = arith(ctx, op, f.slots[i.b], f.slots[i.c]) end
 end
-function H.POW(ctx, f, i) f.slots[i.a] = arith(ctx, 'pow', f.slots[i.b], f.slots[i.c]) end
+function H.POW(ctx, f, i) ctx.via = FIRST f.slots[i.a] = arith(ctx, 'pow', f.slots[i.b], f.slots[i.c]) end
 
 -- Tests: the next instruction is a JMP, taken when the test holds. ---------------------------------------------------------------
 
@@ -132,12 +137,12 @@ local function test(f, holds)
    if not holds then f.pc = f.pc + 1 end
 end
 
-function H.ISLT(ctx, f, i) test(f, ops.order(ctx, 'lt', f.slots[i.a], f.slots[i.d])) end
-function H.ISGE(ctx, f, i) test(f, not ops.order(ctx, 'lt', f.slots[i.a], f.slots[i.d])) end
-function H.ISLE(ctx, f, i) test(f, ops.order(ctx, 'le', f.slots[i.a], f.slots[i.d])) end
-function H.ISGT(ctx, f, i) test(f, not ops.order(ctx, 'le', f.slots[i.a], f.slots[i.d])) end
-function H.ISEQV(ctx, f, i) test(f, ops.eq(ctx, f.slots[i.a], f.slots[i.d])) end
-function H.ISNEV(ctx, f, i) test(f, not ops.eq(ctx, f.slots[i.a], f.slots[i.d])) end
+function H.ISLT(ctx, f, i) ctx.via = BRANCH test(f, ops.order(ctx, 'lt', f.slots[i.a], f.slots[i.d])) end
+function H.ISGE(ctx, f, i) ctx.via = NOT[BRANCH] test(f, not ops.order(ctx, 'lt', f.slots[i.a], f.slots[i.d])) end
+function H.ISLE(ctx, f, i) ctx.via = BRANCH test(f, ops.order(ctx, 'le', f.slots[i.a], f.slots[i.d])) end
+function H.ISGT(ctx, f, i) ctx.via = NOT[BRANCH] test(f, not ops.order(ctx, 'le', f.slots[i.a], f.slots[i.d])) end
+function H.ISEQV(ctx, f, i) ctx.via = BRANCH test(f, ops.eq(ctx, f.slots[i.a], f.slots[i.d])) end
+function H.ISNEV(ctx, f, i) ctx.via = NOT[BRANCH] test(f, not ops.eq(ctx, f.slots[i.a], f.slots[i.d])) end
 function H.ISEQS(ctx, f, i) test(f, ops.eq(ctx, f.slots[i.a], kstr(f, i.d))) end
 function H.ISNES(ctx, f, i) test(f, not ops.eq(ctx, f.slots[i.a], kstr(f, i.d))) end
 function H.ISEQN(ctx, f, i) test(f, ops.eq(ctx, f.slots[i.a], knum(f, i.d))) end
@@ -183,7 +188,7 @@ function H.FNEW(ctx, f, i)
          local slot = d % 256
          local c = f.open[slot]
          if not c then
-            c = {slots = f.slots, slot = slot, immutable = d >= 49152, at = ctx.outer - 1}
+            c = {slots = f.slots, slot = slot, immutable = d >= 49152, at = ctx.steps}
             f.open[slot] = c
          end
          cells[u + 1] = c
@@ -221,14 +226,14 @@ local function env(ctx, fn)
    return ctx:constant(e, e == _G and 'globals' or 'environment')
 end
 
-function H.GGET(ctx, f, i) f.slots[i.a] = ops.index(ctx, env(ctx, f.fn), kstr(f, i.d)) end
-function H.GSET(ctx, f, i) ops.newindex(ctx, env(ctx, f.fn), kstr(f, i.d), f.slots[i.a]) end
-function H.TGETV(ctx, f, i) f.slots[i.a] = ops.index(ctx, f.slots[i.b], f.slots[i.c]) end
-function H.TGETS(ctx, f, i) f.slots[i.a] = ops.index(ctx, f.slots[i.b], kstr(f, i.c)) end
-function H.TGETB(ctx, f, i) f.slots[i.a] = ops.index(ctx, f.slots[i.b], const(i.c)) end
-function H.TSETV(ctx, f, i) ops.newindex(ctx, f.slots[i.b], f.slots[i.c], f.slots[i.a]) end
-function H.TSETS(ctx, f, i) ops.newindex(ctx, f.slots[i.b], kstr(f, i.c), f.slots[i.a]) end
-function H.TSETB(ctx, f, i) ops.newindex(ctx, f.slots[i.b], const(i.c), f.slots[i.a]) end
+function H.GGET(ctx, f, i) ctx.via = FIRST f.slots[i.a] = ops.index(ctx, env(ctx, f.fn), kstr(f, i.d)) end
+function H.GSET(ctx, f, i) ctx.via = NONE ops.newindex(ctx, env(ctx, f.fn), kstr(f, i.d), f.slots[i.a]) end
+function H.TGETV(ctx, f, i) ctx.via = FIRST f.slots[i.a] = ops.index(ctx, f.slots[i.b], f.slots[i.c]) end
+function H.TGETS(ctx, f, i) ctx.via = FIRST f.slots[i.a] = ops.index(ctx, f.slots[i.b], kstr(f, i.c)) end
+function H.TGETB(ctx, f, i) ctx.via = FIRST f.slots[i.a] = ops.index(ctx, f.slots[i.b], const(i.c)) end
+function H.TSETV(ctx, f, i) ctx.via = NONE ops.newindex(ctx, f.slots[i.b], f.slots[i.c], f.slots[i.a]) end
+function H.TSETS(ctx, f, i) ctx.via = NONE ops.newindex(ctx, f.slots[i.b], kstr(f, i.c), f.slots[i.a]) end
+function H.TSETB(ctx, f, i) ctx.via = NONE ops.newindex(ctx, f.slots[i.b], const(i.c), f.slots[i.a]) end
 
 -- Multiple results stored from a start index; the constant is 2^52 + index.
 function H.TSETM(ctx, f, i)
@@ -258,14 +263,20 @@ local function arguments(f, a, n, multi)
    return args
 end
 
-function H.CALL(ctx, f, i) setResults(f, i.a, i.b - 1, ctx:call(f.slots[i.a], arguments(f, i.a, i.c - 1))) end
-function H.CALLM(ctx, f, i) setResults(f, i.a, i.b - 1, ctx:call(f.slots[i.a], arguments(f, i.a, i.c, true))) end
+local function callAt(ctx, f, i, args)
+   ctx.via = RESULTS
+   setResults(f, i.a, i.b - 1, ctx:call(f.slots[i.a], args))
+end
+
+function H.CALL(ctx, f, i) callAt(ctx, f, i, arguments(f, i.a, i.c - 1)) end
+function H.CALLM(ctx, f, i) callAt(ctx, f, i, arguments(f, i.a, i.c, true)) end
 
 local function tailcall(ctx, f, fn, args)
    local target, targs = ctx:resolve(fn, args)
    if target then
       f.tail, f.ret = {fn = target, args = targs}, {n = 0}
    else
+      ctx.via = TAIL
       f.ret = ctx:call(fn, args)
    end
 end
@@ -275,6 +286,7 @@ function H.CALLMT(ctx, f, i) tailcall(ctx, f, f.slots[i.a], arguments(f, i.a, i.
 
 function H.ITERC(ctx, f, i)
    local s, a = f.slots, i.a
+   ctx.via = RESULTS
    setResults(f, a, i.b - 1, ctx:call(s[a - 3], {s[a - 2], s[a - 1], n = 2}))
 end
 

@@ -9,7 +9,6 @@ local breaks = require 'relume.jit.breaks'
 local emit = require 'relume.jit.emit'
 local guard = require 'relume.jit.guard'
 local bytecode = require 'relume.jit.bytecode'
-local resume = require 'relume.jit.resume'
 local runtime = require 'relume.jit.runtime'
 
 local Report = {}
@@ -134,11 +133,9 @@ local function addGraph(r, ctx, emitter, opts, p, ...)
 end
 
 -- Breaks that the capture of this call meets, and the graph in front of the first.
-local function addPrefix(r, raw, state, marks, opts, b, failed, ...)
-   addBreak(r, b)
-   local place = breaks.resumable[b.id] and resume.place(failed, state)
-   if not place then return end
-   local ctx, e = compile.capture(raw, marks, opts, state, place, ...)
+local function addPrefix(r, state, marks, opts, b, failed, ...)
+   if breaks.is(b) then addBreak(r, b) end
+   local ctx, e = compile.captureTo(state, marks, opts, b, failed, ...)
    if ctx then addGraph(r, ctx, e, opts, state.proto, ...) end
 end
 
@@ -158,9 +155,10 @@ return function(f, ...)
    end
    state = state or compile.states[compile.compile(raw)]
    local ctx, e, failed = compile.capture(raw, marks, opts, state, nil, ...)
+   local thrown = ctx and ctx.exit and ctx.exit.throw or breaks.isRaised(e) and e
+   if thrown then r.error = thrown.value and thrown.value.v end
    if ctx then addGraph(r, ctx, e, opts, p, ...)
-   elseif breaks.isRaised(e) then r.error = e.value and e.value.v
-   else addPrefix(r, raw, state, marks, opts, e, failed, ...) end
+   else addPrefix(r, state, marks, opts, e, failed, ...) end
    addParts(r, state)
    addHelp(r)
    return r

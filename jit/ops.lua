@@ -165,6 +165,11 @@ local function orderError(ctx, a, b)
    ctx:raise(('attempt to compare %s with %s'):format(ta, tb))
 end
 
+-- How a test's outcome goes on behind a graph break in its metamethod, negated.
+local BRANCH, NOTBRANCH = {kind = 'branch'}, {kind = 'branch', negate = true}
+M.NOT = {[BRANCH] = NOTBRANCH, [NOTBRANCH] = BRANCH}
+M.BRANCH = BRANCH
+
 --- a < b (op lt) or a <= b (op le) as a boolean.
 function M.order(ctx, op, a, b)
    local ta, tb = luatype(a), luatype(b)
@@ -178,7 +183,7 @@ function M.order(ctx, op, a, b)
    if h then return ctx:truth(ctx:call(h, {a, b, n = 2})[1] or NIL) end
    if op == 'le' then
       h = binaryHandler(ctx, a, b, '__lt')
-      if h then return not ctx:truth(ctx:call(h, {b, a, n = 2})[1] or NIL) end
+      if h then ctx.via = M.NOT[ctx.via] return not ctx:truth(ctx:call(h, {b, a, n = 2})[1] or NIL) end
    end
    if ta == 'cdata' or tb == 'cdata' then return compare[op](ctx:specialise(a), ctx:specialise(b)) end
    orderError(ctx, a, b)

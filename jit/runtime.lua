@@ -41,6 +41,15 @@ if okC then
    local mt = debug.getmetatable(x)
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad = C.setAll, mt.grad, mt.setGrad, mt.requiresGrad
    rt.item, rt.clone = C.item, mt.clone
+   --- f() in the gradient mode of now, then the mode that was.
+   function rt.withGrad(was, f)
+      local function finish(ok, ...)
+         C.setGradEnabled(was)
+         if not ok then error((...), 0) end
+         return ...
+      end
+      return finish(pcall(f))
+   end
    rt.gradEnabled, rt.setGradEnabled = C.gradEnabled, C.setGradEnabled
    rt.cloneStorage = function(s) return C.torch.LongStorage(s:totable()) end
 end

@@ -1,0 +1,129 @@
+-- Chains: how a captured path is left at a graph break at any depth of calls (frames of the evaluator -> exit).
+--
+-- The frames of the evaluator, outermost first, are f1 ... fn; the break is at the instruction that fn is about to run. Behind the graph:
+--   1. the step of fn runs that instruction in the real VM;
+--   2. the resume function of fn goes on behind it and returns what fn returns;
+--   3. the resume function of each frame outside gets those results where its call left them, and so on to f1, whose results are the closure's.
+-- Between two frames may be library functions that called the inner one (pcall, noGrad): they are called again around what is inside.
+-- How a frame's results reach the one outside is its field via, written by the instruction or library function that called it:
+--   {kind = results | first | none | branch | tail, negate, outer}, {kind = pcall | xpcall | grad, outer = via}.
+-- A frame without via was called by something that cannot be entered again (a comparison of table.sort): then the whole instruction of the
+-- frame outside is the break.
+
+local bytecode = require 'relume.jit.bytecode'
+local live = require 'relume.jit.live'
+local resume = require 'relume.jit.resume'
+
+local M = {}
+local DEPTH, RESULTS = 24, 20
+
+--- Prototype and instruction of the program that a frame runs: those of the original in a resume function.
+local function original(f)
+   local o = resume.origin(f.proto)
+   if o then return o.p, f.pc - o.front, o end
+   return f.proto, f.pc
+end
+M.original = original
+
+-- How the results that come by via go on in a frame outside: {kind, base, n, next, other, negate}, or nil.
+local function link(p, pc, via)
+   while via and via.outer do via = via.outer end
+   if not via then return end
+   local i, kind = p.code[pc], via.kind
+   if kind == 'tail' then return {kind = 'tail'} end
+   if kind == 'none' then return {kind = 'value', base = 0, n = 0, next = pc + 1} end
+   if kind == 'first' then return {kind = 'value', base = i.a, n = 1, next = pc + 1} end
+   if kind == 'branch' then return {kind = 'branch', negate = via.negate, next = p.code[pc + 1].target, other = pc + 2} end
+   if i.b > RESULTS then return end
+   if i.b > 0 then return {kind = 'value', base = i.a, n = i.b - 1, next = pc + 1} end
+   if p.vararg or not resume.takesPending[p.code[pc + 1].op] then return end
+   return {kind = 'pending', next = pc + 1}
+end
+
+local function known(f)
+   return live.before((original(f))) ~= nil
+end
+
+--- Number of the instruction at which capture has to stop for a break at the innermost frame (they are counted over all frames), the frame that
+-- runs it, and true when all behind it runs eagerly; nil when it cannot.
+function M.place(ctx)
+   local frames = ctx.frames
+   local depth = #frames
+   if depth == 0 or not known(frames[1]) then return end
+   for i = 2, depth do
+      local f = frames[i - 1]
+      local p, pc = original(f)
+      if i > DEPTH or not known(frames[i]) or not link(p, pc - 1, frames[i].via) then depth = i - 1 break end
+   end
+   local at, rest = frames[depth].at, false
+   for i = 1, depth do
+      for _, c in pairs(frames[i].open) do
+         if not c.immutable and c.at <= at then at, rest = c.at, true end
+      end
+   end
+   return {at = at, rest = rest, lifted = depth < #frames}
+end
+
+-- The function of a frame when it is always the same one.
+local function fixed(f)
+   return f.fn.real and f.fn.src and f.fn.src.kind == 'const' and f.fn.real or nil
+end
+
+local function env(fn)
+   while fn.env do fn = fn.env end
+   return getfenv(fn.real)
+end
+
+-- A Lua function that the breaking call enters is compiled by itself.
+local function callee(ctx, state, f, i)
+   if not i.op:find '^CALL' then return end
+   local v = f.slots[i.a]
+   if v.k ~= 'func' or not v.real or v.byproto or not bytecode.id(v.real) then return end
+   ctx:needFunc(v)
+   return i.a, state:child(v.real)
+end
+
+local function rests(state, seg, l, eagerly)
+   local f, p = fixed(seg.frame), seg.p
+   local real = f and (resume.origin(seg.frame.proto) or {}).f or f
+   if l.next then seg.next = state:rest(real, p, l.next, l.kind == 'pending', eagerly) end
+   if l.other then seg.other = state:rest(real, p, l.other) end
+end
+
+local function innermost(ctx, state, seg, place)
+   local f, p, pc = seg.frame, seg.p, seg.pc
+   if place.rest then
+      seg.kind = 'rest'
+      rests(state, seg, {next = pc}, true)
+      return seg
+   end
+   local s = state:step(p, pc, env(f.fn))
+   if not s then return end
+   seg.kind, seg.step = s.kind, s
+   if place.lifted then seg.calleeSlot, seg.callee = callee(ctx, state, f, p.code[pc]) end
+   rests(state, seg, s)
+   return seg
+end
+
+--- How the captured part is left, with the innermost frame in front of the instruction at which capture stopped: list of segments, innermost
+-- first; nil when it cannot be.
+function M.exit(ctx, state, place)
+   local frames, list = ctx.frames, {}
+   for k = #frames, 1, -1 do
+      local f = frames[k]
+      local p, pc = original(f)
+      local seg = {frame = f, p = p, pc = pc, via = f.via, home = k == 1}
+      if k == #frames then
+         if not innermost(ctx, state, seg, place) then return end
+      else
+         local l = link(p, pc - 1, frames[k + 1].via)
+         if not l then return end
+         seg.kind, seg.base, seg.n, seg.negate = l.kind, l.base, l.n, l.negate
+         rests(state, seg, l)
+      end
+      list[#list + 1] = seg
+   end
+   return list
+end
+
+return M
