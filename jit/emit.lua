@@ -195,7 +195,7 @@ function Emit:tensors()
       rows[#rows + 1] = g.facts
       names[#names + 1] = self:load(g.src)
    end
-   if #rows == 0 then
+   if #rows == 0 and not (self.ctx.graph and self.ctx.graph:count() > 0) then -- nothing made by default type or generator
       if self.ctx.readsGrad then self:check({kind = 'gradmode'}, guards.gradmode(self, {value = self.ctx.gradAtStart})) end
       return
    end

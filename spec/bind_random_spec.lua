@@ -108,3 +108,170 @@ describe('draws', function()
       raises('need 0 or more', function() torch.multinomialAliasSetup(T{-1, 2}) end)
    end)
 end)
+
+describe('mt19937', function()
+   local before
+   before_each(function()
+      before = torch.getdefaultgenerator()
+      torch.setdefaultgenerator('mt19937')
+   end)
+   after_each(function() torch.setdefaultgenerator(before) end)
+
+   it('gives the words of the reference implementation', function()
+      torch.manualSeed(5489) -- its default seed; first, second and 10000th word as the C++ standard and its authors publish them
+      assert.equal(3499211612, torch.random())
+      assert.equal(581869302, torch.random())
+      for _ = 3, 9999 do torch.random() end
+      assert.equal(4123659995, torch.random())
+   end)
+
+   it('draws uniform, bernoulli, integers and normal numbers from words as the original does', function()
+      local function words(n)
+         torch.manualSeed(9)
+         local w = {}
+         for i = 1, n do w[i] = torch.random() end
+         torch.manualSeed(9)
+         return w
+      end
+      local w = words(6)
+      local u = torch.DoubleTensor(6):uniform(-2, 3)
+      for i = 1, 6 do assert.equal(w[i] / 2^32 * 5 - 2, u[i]) end
+      words(0)
+      local f = torch.FloatTensor(6):uniform()
+      for i = 1, 6 do assert.equal(torch.FloatTensor{w[i] / 2^32}[1], f[i]) end
+      words(0)
+      local b = torch.ByteTensor(6):bernoulli(0.5)
+      for i = 1, 6 do assert.equal(w[i] / 2^32 <= 0.5 and 1 or 0, b[i]) end
+      words(0)
+      local r = torch.IntTensor(6):random(3, 12)
+      for i = 1, 6 do assert.equal(w[i] % 10 + 3, r[i]) end
+      words(0)
+      local n = torch.DoubleTensor(3):normal(1, 2)
+      for i = 1, 3 do
+         local k = i <= 2 and 1 or 3
+         local rho, angle = math.sqrt(-2 * math.log(1 - w[k + 1] / 2^32)), 2 * math.pi * w[k] / 2^32
+         assert.is_true(math.abs(n[i] - (rho * (i == 2 and math.sin or math.cos)(angle) * 2 + 1)) < 1e-14)
+      end
+      assert.is_true(math.abs(torch.normal() - math.sqrt(-2 * math.log(1 - w[4] / 2^32)) * math.sin(2 * math.pi * w[3] / 2^32)) < 1e-14,
+         'the second half of the pair')
+   end)
+
+   it('orders and picks as the original does', function()
+      torch.manualSeed(4)
+      local w = {torch.random(), torch.random(), torch.random()}
+      torch.manualSeed(4)
+      local want = {1, 2, 3, 4}
+      for i = 1, 3 do
+         local j = i + w[i] % (5 - i)
+         want[i], want[j] = want[j], want[i]
+      end
+      assert.same(want, torch.totable(torch.randperm(4)))
+      torch.manualSeed(4)
+      local p = torch.multinomial(T{1, 2, 3, 4}, 3, true)
+      for i = 1, 3 do
+         local goal, sum, k = w[i] / 2^32, 0, 0
+         repeat
+            k = k + 1
+            sum = sum + k / 10
+         until sum >= goal
+         assert.equal(k, p[i])
+      end
+      assert.same({1, 2, 3}, torch.totable((torch.multinomial(torch.ones(3), 3):sort())))
+   end)
+
+   it('goes on from a saved state, also in a file', function()
+      torch.manualSeed(1)
+      torch.randn(3) -- half a pair is left
+      local s, g = torch.getRNGState(), torch.Generator('mt19937')
+      assert.equal(5048, s:nElement())
+      local a = torch.randn(4)
+      torch.setRNGState(g, s)
+      local h = torch.deserialize(torch.serialize(g))
+      assert.is_true(torch.equal(a, torch.DoubleTensor(4):normal(h, 0, 1)))
+      torch.setRNGState(s)
+      assert.is_true(torch.equal(a, torch.randn(4)))
+      s[16] = 255 -- words left: more than there are
+      raises('state', function() torch.setRNGState(s) end)
+      local p = torch.Generator('philox')
+      torch.manualSeed(p, 8)
+      assert.equal(torch.uniform(torch.deserialize(torch.serialize(p))), torch.uniform(p))
+   end)
+
+   it('is refused by other names', function()
+      raises('kind; got .xorshift., need', function() torch.Generator('xorshift') end)
+      raises('kind; got xorshift, need', function() torch.setdefaultgenerator('xorshift') end)
+   end)
+
+   it('gives compiled code the same numbers, in program order, and compiles again for the other kind', function()
+      local function f(x)
+         local u, unread = torch.rand(5), torch.rand(2) -- luacheck: ignore unread
+         local m = torch.FloatTensor(3, 4):bernoulli(0.5)
+         local n = torch.randn(3)
+         return torch.cmul(x, m), torch.randperm(4), u, n, torch.multinomial(torch.ones(4), 3), torch.IntTensor(4):random(1, 6)
+      end
+      local c, x = torch.compile(f), torch.FloatTensor(3, 4):fill(2)
+      for _, kind in ipairs {'mt19937', 'philox', 'mt19937'} do
+         torch.setdefaultgenerator(kind)
+         torch.manualSeed(3)
+         local want = {f(x)}
+         want[#want + 1] = torch.rand(3)
+         torch.manualSeed(3)
+         local got = {c(x)}
+         got[#got + 1] = torch.rand(3)
+         for i = 1, #want do assert.is_true(torch.equal(want[i], got[i]), kind .. ' ' .. i) end
+      end
+      assert.equal(2, torch.explain(c, x).compiles)
+   end)
+
+   it('masks dropout alike in eager and compiled training', function()
+      local nn = require 'nn'
+      torch.manualSeed(6)
+      local net = nn.Sequential():add(nn.Linear(4, 8)):add(nn.Dropout(0.4)):add(nn.Linear(8, 2))
+      local step = function(m, x)
+         m:zeroGradParameters()
+         local y = m:forward(x)
+         m:backward(x, torch.ones(y:size()))
+         return y:clone()
+      end
+      local twin, x = net:clone(), torch.randn(5, 4)
+      local c = torch.compile(step)
+      for i = 1, 3 do
+         torch.manualSeed(i)
+         local want = step(net, x)
+         torch.manualSeed(i)
+         assert.is_true((want - c(twin, x)):abs():max() < 1e-12)
+         assert.is_true((net:get(1).gradWeight - twin:get(1).gradWeight):abs():max() < 1e-12)
+      end
+   end)
+end)
+
+describe('generators as arguments', function()
+   it('stand before or behind the tensor, and the default one is torch._gen', function()
+      local g = torch.Generator()
+      torch.manualSeed(g, 5)
+      local a = T(3):uniform(g, 1, 2)
+      torch.manualSeed(5)
+      assert.is_true(torch.equal(a, T(3):uniform(1, 2)))
+      torch.manualSeed(torch._gen, 5)
+      assert.is_true(torch.equal(a, T(3):uniform(torch._gen, 1, 2)))
+   end)
+
+   it('of their own are left to eager inside of compiled code', function()
+      local g = torch.Generator()
+      local c = torch.compile(function(x) return x + T(3):uniform(g, 0, 1) end)
+      torch.manualSeed(g, 5)
+      local want = T(3):uniform(g, 0, 1)
+      torch.manualSeed(g, 5)
+      assert.is_true(torch.equal(want, c(torch.zeros(3))))
+   end)
+
+   it('make nothing stale: a function without tensors is compiled again for another default type', function()
+      local c = torch.compile(function() return torch.zeros(2) end)
+      local was = torch.getdefaulttensortype()
+      assert.equal(was, c():type())
+      torch.setdefaulttensortype('torch.FloatTensor')
+      local got = c():type()
+      torch.setdefaulttensortype(was)
+      assert.equal('torch.FloatTensor', got)
+   end)
+end)

@@ -14,7 +14,7 @@ local draws = {
    normal = { { { n }, 2, 3 }, -30, 30, 2, 9 },
    bernoulli = { { { n }, 0.3 }, 0, 1, 0.3, 0.21 },
    exponential = { { { n }, 2 }, 0, 20, 1 / 2, 1 / 4 },
-   geometric = { { { n }, 0.25 }, 1, 200, 4, 12 },
+   geometric = { { { n }, 0.75 }, 1, 200, 4, 12 },
    log_normal = { { { n }, 0, 0.5 }, 0, 50, math.exp(0.125), (math.exp(0.25) - 1) * math.exp(0.25) },
    cauchy = { { { n }, 1, 2 }, -math.huge, math.huge }, -- no moments
 }

@@ -4,6 +4,15 @@
 #include "rows.h"
 #include "../../lib/tensor/random.h"
 
+/* The original's draws: one after the other, in double. */
+static rl_status drawn_in_order(rl_mt19937 *g, rl_dtype dt, void *p, int64_t n, bool normal) {
+#define FILL(S, C, LD, ST) \
+  for (int64_t i = 0; i < n; i++) ((S *)p)[i] = ST((C)(normal ? rl_mt_normal(g) : rl_mt_uniform(g)));
+  BY_DTYPE(dt, FILL)
+#undef FILL
+  return RL_OK;
+}
+
 /* Draws into a contiguous result; a strided one goes through a copy. */
 static rl_status drawn(rl_tensor *r, bool normal) {
   rl_generator *g = rl_generator_default();
@@ -19,6 +28,7 @@ static rl_status drawn(rl_tensor *r, bool normal) {
     return s;
   }
   char *p = rl_data(r);
+  if (g->kind == RL_GEN_MT19937) return drawn_in_order(&g->mt, r->dtype, p, n, normal);
   int bytes = esize(r);
   void (*draw)(int64_t, int64_t, void *, uint64_t, uint64_t) = rl_rows()->draw[normal][r->dtype];
   if (!draw) return rl_error("[rand] needs a float type; got %s", rl_dtypes[r->dtype].name);
@@ -35,7 +45,11 @@ RL_KERNEL(randn) {
   return drawn(out[0], true);
 }
 
-/* Fisher-Yates: position i swaps with one drawn from i .. n-1 by word i. */
+/* Fisher-Yates: position i swaps with one drawn from i .. n-1 by word i (mt19937: by the remainder of the next word, the last position draws none). */
+static int64_t swap_with(rl_generator *g, int64_t i, int64_t n) {
+  if (g->kind == RL_GEN_MT19937) return i + 1 < n ? i + rl_mt_word(&g->mt) % (n - i) : i;
+  return i + (int64_t)(((uint64_t)rl_word(g->seed, g->counter, i) * (uint64_t)(n - i)) >> 32);
+}
 RL_KERNEL(randperm) {
   RL_KERNEL_UNUSED;
   rl_generator *g = rl_generator_default();
@@ -44,8 +58,7 @@ RL_KERNEL(randperm) {
   if (!v) return RL_OOM;
   for (int64_t i = 0; i < n; i++) v[i] = i;
   for (int64_t i = 0; i < n; i++) {
-    uint64_t w = rl_word(g->seed, g->counter, i);
-    int64_t j = i + (int64_t)((w * (uint64_t)(n - i)) >> 32), t = v[i];
+    int64_t j = swap_with(g, i, n), t = v[i];
     v[i] = v[j], v[j] = t;
   }
 #define PUT(S, C, LD, ST) \
@@ -81,10 +94,38 @@ static rl_status draw_again(double *w, int64_t n, int64_t k, uint64_t at, int64_
   return RL_OK;
 }
 
+/* One row as the original draws it: the running sum is scaled to end at 1; a class drawn without replacement is cut out of it and the rest scaled to 1. */
+static rl_status draw_original(rl_mt19937 *g, double *w, int64_t n, int64_t k, bool again, int64_t *r, int64_t sr) {
+  double total = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!(w[i] >= 0) || isinf(w[i]))
+      return rl_error("[multinomial] weights must be finite and not negative; got %g at element %lld", w[i], (long long)i + 1);
+    w[i] = total += w[i];
+  }
+  if (!(total > 0)) return rl_error("[multinomial] too few positive weights; got 0, need %lld", (long long)k);
+  for (int64_t i = 0; i < n; i++) w[i] /= total;
+  for (int64_t j = 0; j < k; j++) {
+    double goal = rl_mt_uniform(g);
+    int64_t lo = 0, hi = n;
+    w[n - 1] = 1;
+    while (lo < hi) {
+      int64_t mid = lo + (hi - lo) / 2;
+      if (w[mid] < goal) lo = mid + 1;
+      else hi = mid;
+    }
+    r[j * sr] = lo;
+    if (again) continue;
+    double mass = w[lo] - (lo ? w[lo - 1] : 0), left = 1.0 - mass;
+    for (int64_t i = 0; i < n; i++) w[i] = (i >= lo ? w[i] - mass : w[i]) / left;
+  }
+  return RL_OK;
+}
+
 /* One row: inverse of the running sum; without replacement the drawn weight is taken out. */
 static rl_status draw_row(double *w, int64_t n, int64_t k, bool again, uint64_t at, int64_t *r, int64_t sr) {
-  if (again) return draw_again(w, n, k, at, r, sr);
   rl_generator *g = rl_generator_default();
+  if (g->kind == RL_GEN_MT19937) return draw_original(&g->mt, w, n, k, again, r, sr);
+  if (again) return draw_again(w, n, k, at, r, sr);
   for (int64_t j = 0; j < k; j++) {
     double total = 0, u = rl_unit_f32(rl_word(g->seed, g->counter, (int64_t)at + j));
     int64_t pick = -1;

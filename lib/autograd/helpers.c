@@ -1,5 +1,6 @@
 /* Helpers: what formulas and gradients cannot say as text, in terms of rl_call (declared as HELPER in ops.def). */
 #include "op_call.h"
+#include "../tensor/random.h"
 
 static rl_status keep(rl_tensor *x, rl_tensor **out) {
   *out = rl_tensor_keep(x);
@@ -183,4 +184,10 @@ rl_ints rl_h_strides(const rl_tensor *x) { return rl_ints_of(x->ndim, x->stride)
 int64_t rl_h_offset(const rl_tensor *x) { return x->offset; }
 int64_t rl_h_max_int(int64_t a, int64_t b) { return RL_MAX(a, b); }
 double rl_h_sqrt_of(double x) { return sqrt(x); }
-double rl_h_log1p_of(double x) { return log1p(x); }
+double rl_h_log_of(double x) { return log(x); }
+
+/* The original draws and scales in double and rounds once. */
+rl_dtype rl_h_wide(rl_dtype dt) { return rl_random_sequential() ? RL_F64 : dt; }
+
+/* The original's draws are below a chance that they equal; Philox' are not, so that chance 0 never comes. */
+rl_status rl_h_below(rl_tensor *u, rl_tensor *p, rl_tensor **out) { return rl_random_sequential() ? rl_op_le(u, p, out) : rl_op_lt(u, p, out); }

@@ -48,7 +48,7 @@ typedef struct guard_row {
 typedef struct guard {
   int n, mask;
   bool grad_disabled;
-  uint8_t default_dtype;
+  uint8_t default_dtype, generator;
   guard_row *rows;
   int *leader;
   const void **seen;
@@ -136,7 +136,8 @@ static bool first_meeting(const guard *g, const void *p) {
 /* guard(t1, t2, ...) -> true when all tensors are as captured. */
 static int guard_call(lua_State *L) {
   const guard *g = (const guard *)lua_touserdata(L, lua_upvalueindex(1));
-  bool ok = lua_gettop(L) >= g->n && g->grad_disabled == rl_self.grad_disabled && g->default_dtype == rl_self.default_dtype;
+  bool ok = lua_gettop(L) >= g->n && g->grad_disabled == rl_self.grad_disabled && g->default_dtype == rl_self.default_dtype &&
+            g->generator == rl_generator_default()->kind;
   memset(g->seen, 0, sizeof *g->seen * (size_t)(g->mask + 1));
   for (int k = 0; ok && k < g->n; k++) {
     const rl_tensor *t = bind_totensor(L, k + 1);
@@ -156,6 +157,7 @@ static guard *guard_alloc(lua_State *L, int n) {
   g->mask = slots - 1;
   g->grad_disabled = rl_self.grad_disabled;
   g->default_dtype = (uint8_t)rl_self.default_dtype;
+  g->generator = (uint8_t)rl_generator_default()->kind;
   g->rows = (guard_row *)(g + 1);
   g->seen = (const void **)(g->rows + n);
   g->leader = (int *)(g->seen + slots);

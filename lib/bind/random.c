@@ -9,15 +9,16 @@ static rl_generator *bind_togen(lua_State *L, int i) {
   return b && lua_objlen(L, i) == sizeof *b && b->tag == &bind_tag_gen ? (rl_generator *)b->p : NULL;
 }
 
-/* Runs f with the generator given as first argument (removed) or the default one, restored also when f raises. */
+/* Runs f with the generator given as first argument, or behind the tensor (taken out), or the default one, restored also when f raises. */
 static int with_generator(lua_State *L, lua_CFunction f) {
-  rl_generator *g = bind_togen(L, 1), *was = rl_self.gen;
-  if (!g) return f(L);
+  int at = bind_togen(L, 1) ? 1 : bind_togen(L, 2) ? 2 : 0;
+  if (!at) return f(L);
+  rl_generator *g = bind_togen(L, at), *was = rl_generator_default();
   int top = lua_gettop(L);
+  if (rl_self.graph && g != was) return luaL_error(L, "[capture] needs values: draws of a generator that is not the default one");
   lua_pushcfunction(L, f);
-  for (int i = 2; i <= top; i++) lua_pushvalue(L, i);
-  rl_generator_default();
-  was = rl_self.gen;
+  for (int i = 1; i <= top; i++)
+    if (i != at) lua_pushvalue(L, i);
   rl_self.gen = g;
   int rc = lua_pcall(L, top - 1, LUA_MULTRET, 0);
   rl_self.gen = was;
@@ -79,30 +80,53 @@ static int do_bernoulli(lua_State *L) {
   return 1;
 }
 
-/* random([x,] [first,] last): integers; without bounds up to what the type holds exactly. */
-static int do_random(lua_State *L) {
-  static const double most[RL_NDTYPE] = { 255, 127, 32767, 2147483647, 9007199254740992.0, 2048, 256, 16777216, 9007199254740992.0 };
-  rl_tensor *x = bind_totensor(L, 1), *t;
-  int i = x ? 2 : 1, n = lua_gettop(L);
-  bool free_range = n < i || lua_isnil(L, i);
-  double lo = free_range ? 0
-              : n > i    ? bind_number(L, i)
-                         : 1,
-         hi = free_range ? (x ? most[x->dtype] : 4294967295.0) : bind_number(L, n > i ? i + 1 : i);
-  if (!free_range && hi < lo) return luaL_error(L, "[random] bounds; got %f to %f, need first <= last", lo, hi);
+static rl_tensor *draw_uniform(lua_State *L, const rl_tensor *x, double lo, double hi) {
   rl_attrs a;
   rl_attrs_default(RL_OP_UNIFORM, &a);
   a.v[0].f = lo;
-  a.v[1].f = hi + 1;
+  a.v[1].f = hi;
   a.v[2].i = RL_F64;
   a.nlist[0] = x ? x->ndim : 0;
   if (x) memcpy(a.list[0], x->size, (size_t)x->ndim * sizeof *x->size);
+  rl_tensor *t = bind_op(L, RL_OP_UNIFORM, NULL, 0, &a);
+  bind_push_tensor(L, t);
+  return t;
+}
+
+/* Integers from lo up to end - 1, for Philox: a uniform number rounded down. */
+static rl_tensor *draw_integers(lua_State *L, const rl_tensor *x, double lo, double end) {
+  rl_tensor *t = draw_uniform(L, x, lo, end);
+  bind_call(L, RL_OP_FLOOR, &t, 1, NULL, &t);
+  return t;
+}
+
+/* The same for mt19937, as the original draws them: the remainder of a 32-bit word. */
+static rl_tensor *draw_words(lua_State *L, const rl_tensor *x, double lo, double end) {
+  rl_number range, first;
+  rl_tensor *t = draw_uniform(L, x, 0, 4294967296.0);
+  bind_call(L, RL_OP_FMOD, (rl_tensor *[]){ t, rl_number_set(&range, end - lo) }, 2, NULL, &t);
+  bind_call(L, RL_OP_ADD, (rl_tensor *[]){ t, rl_number_set(&first, lo) }, 2, NULL, &t);
+  return t;
+}
+
+/* Largest value of random() without bounds: what the type holds exactly, one more for the original's floats. */
+static double most_of(const rl_tensor *x) {
+  static const double most[RL_NDTYPE] = { 255, 127, 32767, 2147483647, 9007199254740992.0, 2048, 256, 16777216, 9007199254740992.0 };
+  return x ? most[x->dtype] : 4294967295.0;
+}
+
+/* random([x,] [first,] last): integers; without bounds up to what the type holds exactly. */
+static int do_random(lua_State *L) {
+  rl_tensor *x = bind_totensor(L, 1), *t;
+  int i = x ? 2 : 1, n = lua_gettop(L);
+  bool free_range = n < i || lua_isnil(L, i);
+  double lo = free_range ? 0 : n > i ? bind_number(L, i) : 1, hi = free_range ? most_of(x) : bind_number(L, n > i ? i + 1 : i);
+  if (!free_range && hi < lo) return luaL_error(L, "[random] bounds; got %f to %f, need first <= last", lo, hi);
   if (x && (!x->storage || rl_numel(x) == 0)) {
     lua_settop(L, 1);
     return 1;
   }
-  bind_push_tensor(L, t = bind_op(L, RL_OP_UNIFORM, NULL, 0, &a));
-  bind_call(L, RL_OP_FLOOR, &t, 1, NULL, &t);
+  t = rl_random_sequential() ? draw_words(L, x, lo, hi + 1) : draw_integers(L, x, lo, hi + 1);
   if (!x) return bind_push_scalar(L, rl_tensor_retain(t));
   bind_copy(L, x, t);
   lua_settop(L, 1);
@@ -199,11 +223,15 @@ static int f_manual_seed(lua_State *L) {
   return 1;
 }
 
-/* torch.seed([gen]) -> a seed from the clock. */
-static int f_seed(lua_State *L) {
+static uint64_t clock_seed(lua_State *L) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
-  uint64_t s = ((uint64_t)t.tv_sec * 1000003u ^ (uint64_t)t.tv_nsec ^ (uint64_t)(uintptr_t)L) & 0xffffffffffffu; /* exact in a double */
+  return ((uint64_t)t.tv_sec * 1000003u ^ (uint64_t)t.tv_nsec ^ (uint64_t)(uintptr_t)L) & 0xffffffffffffu; /* exact in a double */
+}
+
+/* torch.seed([gen]) -> a seed from the clock. */
+static int f_seed(lua_State *L) {
+  uint64_t s = clock_seed(L);
   rl_generator_seed(current(L), s);
   lua_pushnumber(L, (lua_Number)s);
   return 1;
@@ -214,33 +242,51 @@ static int f_initial_seed(lua_State *L) {
   return 1;
 }
 
-/* torch.getRNGState([gen]) -> ByteTensor of 24; setRNGState([gen,] state). */
+/* torch.getRNGState([gen]) -> ByteTensor: seed and counter of Philox (24 bytes), or mt19937's state in the original's layout (5048).
+ * setRNGState([gen,] state): the state's size tells the kind. */
 static int f_get_state(lua_State *L) {
   rl_generator *g = current(L);
-  int64_t n = sizeof *g;
+  bool mt = g->kind == RL_GEN_MT19937;
+  int64_t n = mt ? (int64_t)sizeof g->mt : (int64_t)RL_PHILOX_STATE;
   struct rl_graph *rec = rl_self.graph;
   rl_self.graph = NULL;
   rl_tensor *t = rl_tensor_empty(RL_U8, RL_CPU, 1, &n);
   rl_self.graph = rec;
-  if (t) memcpy(rl_data(t), g, sizeof *g);
+  if (t) memcpy(rl_data(t), mt ? (const void *)&g->mt : (const void *)g, (size_t)n);
   return bind_push_tensor(L, t);
+}
+
+static bool mt_valid(const rl_mt19937 *m) {
+  for (int i = 0; i < RL_MT_WORDS; i++)
+    if (m->state[i] > 0xffffffffu) return false;
+  return m->seeded == 1 && m->left > 0 && m->left <= RL_MT_WORDS && m->next <= RL_MT_WORDS &&
+         (m->left == 1 || m->next + (uint64_t)m->left <= RL_MT_WORDS + 1);
 }
 
 static int f_set_state(lua_State *L) {
   int i = after_gen(L);
   rl_tensor *t = bind_tensor(L, i);
   bind_values(L, t, "setRNGState");
-  if (t->dtype != RL_U8 || rl_numel(t) != sizeof(rl_generator) || !rl_is_contiguous(t)) return bind_argerror(L, i, "state from torch.getRNGState");
-  memcpy(current(L), rl_data(t), sizeof(rl_generator));
+  rl_generator *g = current(L);
+  int64_t n = rl_numel(t);
+  bool ok = t->dtype == RL_U8 && rl_is_contiguous(t) && (n == (int64_t)RL_PHILOX_STATE || n == (int64_t)sizeof g->mt);
+  rl_mt19937 m;
+  if (ok && n == (int64_t)sizeof m) {
+    memcpy(&m, rl_data(t), sizeof m);
+    ok = mt_valid(&m);
+  }
+  if (!ok) return bind_argerror(L, i, "state from torch.getRNGState");
+  if (n == (int64_t)sizeof m) {
+    *g = (rl_generator){ .seed = m.initial_seed, .initial_seed = m.initial_seed, .kind = RL_GEN_MT19937, .mt = m };
+  } else {
+    g->kind = RL_GEN_PHILOX;
+    memcpy(g, rl_data(t), RL_PHILOX_STATE);
+  }
   lua_settop(L, i);
   return 1;
 }
 
-static int push_gen(lua_State *L, const rl_generator *from) {
-  rl_generator *g = (rl_generator *)rl_alloc(sizeof *g);
-  if (!g) return bind_raise(L, RL_OOM);
-  if (from) *g = *from;
-  else rl_generator_seed(g, 0);
+static int push_gen(lua_State *L, rl_generator *g) {
   bind_box *b = (bind_box *)lua_newuserdata(L, sizeof *b);
   b->tag = &bind_tag_gen;
   b->p = g;
@@ -249,7 +295,36 @@ static int push_gen(lua_State *L, const rl_generator *from) {
   return 1;
 }
 
-static int gen_new(lua_State *L) { return push_gen(L, NULL); }
+static rl_gen_kind kind_arg(lua_State *L, int i) {
+  const char *name = luaL_checkstring(L, i);
+  int kind = rl_generator_kind_of(name);
+  if (kind < 0) luaL_error(L, "[Generator] kind; got '%s', need 'philox' or 'mt19937'", name);
+  return (rl_gen_kind)kind;
+}
+
+/* torch.Generator([kind]) -> a generator of that kind (the default generator's), seeded by the clock. */
+static int gen_new(lua_State *L) {
+  rl_gen_kind kind = lua_isnoneornil(L, 1) ? rl_generator_default()->kind : kind_arg(L, 1);
+  rl_generator *g = (rl_generator *)rl_alloc(sizeof *g);
+  if (!g) return bind_raise(L, RL_OOM);
+  g->kind = kind;
+  rl_generator_seed(g, clock_seed(L));
+  return push_gen(L, g);
+}
+
+/* The thread's default generator, as a value. */
+static int gen_default(lua_State *L) { return push_gen(L, rl_generator_default()); }
+
+/* torch.setdefaultgenerator(kind): draws come from a generator of that kind from now on, at the start of its stream for the current seed. */
+static int gen_set_default(lua_State *L) {
+  rl_generator_set_kind(rl_generator_default(), kind_arg(L, 1));
+  return 0;
+}
+
+static int gen_get_default(lua_State *L) {
+  lua_pushstring(L, rl_generator_default()->kind == RL_GEN_MT19937 ? "mt19937" : "philox");
+  return 1;
+}
 
 static int gen_copy(lua_State *L) {
   rl_generator *g = bind_togen(L, 1), *from = bind_togen(L, 2);
@@ -261,7 +336,7 @@ static int gen_copy(lua_State *L) {
 
 static int gen_gc(lua_State *L) {
   bind_box *b = (bind_box *)lua_touserdata(L, 1);
-  if (b->p) rl_free(b->p, sizeof(rl_generator));
+  if (b->p && b->p != rl_generator_default()) rl_free(b->p, sizeof(rl_generator));
   b->p = NULL;
   b->tag = NULL;
   return 0;
@@ -306,7 +381,14 @@ void bind_open_random(lua_State *L) {
   lua_getfield(L, -1, "metatables");
   lua_pushvalue(L, -3);
   lua_setfield(L, -2, "torch.Generator");
-  lua_pushcfunction(L, gen_new);
-  lua_setfield(L, -3, "newGenerator");
+  static const bind_reg makers[] = { { "newGenerator", gen_new },
+                                     { "defaultGenerator", gen_default },
+                                     { "setDefaultGenerator", gen_set_default },
+                                     { "getDefaultGenerator", gen_get_default },
+                                     { NULL, NULL } };
+  for (const bind_reg *r = makers; r->name; r++) {
+    lua_pushcfunction(L, r->fn);
+    lua_setfield(L, -3, r->name);
+  }
   lua_pop(L, 3);
 }

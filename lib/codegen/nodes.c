@@ -3,6 +3,8 @@
  * scatter_window and cat become CG_STORE nodes that write windows, and a CG_JOIN that stands for the result. An update is a CG_STORE into an
  * input's storage that must run after every reader of the old content. A matmul whose whole result is stored is placed there instead. */
 #include "cg.h"
+#include "../graph/impl.h"
+#include "../tensor/random.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +90,8 @@ bool cg_named(int op, const char *name) { return op < RL_NOP && !strcmp(rl_ops[o
 
 const char *cg_name(const cg_node *n) { return n->kind == CG_STORE ? "store" : n->op == CG_OP_PICK ? "pick" : rl_node_name(n->op); }
 
-static bool is_random_pw(int op) { return is_op(op, "rand") || is_op(op, "randn"); }
+/* Counter-based draws are elementwise; draws that must run in program order are calls. */
+static bool is_random_pw(int op) { return (is_op(op, "rand") || is_op(op, "randn")) && !rl_random_sequential(); }
 
 static cg_kind kind_of(const rl_node *n) {
   switch (n->op) {
@@ -442,6 +445,8 @@ static void mark_live(cg *c) {
   for (int i = 0; i < c->n; i++) c->node[i].absent = true;
   for (int i = 0; i < g->noutputs; i++) c->node[g->outputs[i]].absent = false;
   for (int i = 0; i < g->nupdates; i++) c->node[g->updates[i].value].absent = false;
+  for (int i = 0; i < c->n && rl_random_sequential(); i++)
+    if (graph_is_random(c->node[i].op)) c->node[i].absent = false;
   for (int i = c->n - 1; i >= 0; i--) {
     cg_node *n = &c->node[i];
     if (n->op == RL_G_PROJ && !n->absent) c->node[n->in[0]].absent = false;
@@ -463,6 +468,17 @@ static bool same_everywhere(const cg *c, const cg_node *n) {
     if (p->op != RL_G_NUMBER && p->op != RL_G_CONST && !(p->uniform && !is_op(p->op, "iota"))) return false;
   }
   return true;
+}
+
+/* Draws in program order: each waits for the one before. */
+static rl_status chain_draws(cg *c) {
+  int before = -1;
+  for (int i = 0; i < c->n && rl_random_sequential(); i++) {
+    if (!graph_is_random(c->node[i].op)) continue;
+    if (before >= 0 && !cg_add_dep(c, i, before)) return RL_OOM;
+    before = i;
+  }
+  return RL_OK;
 }
 
 static void mark_uniform(cg *c) {
@@ -624,6 +640,7 @@ rl_status cg_nodes(cg *c) {
   }
   RL_TRY(source_places(c));
   mark_live(c);
+  RL_TRY(chain_draws(c));
   place_outputs(c);
   RL_TRY(outputs_in_memory(c));
   for (int i = 0, n = c->n; i < n; i++) RL_TRY(lower_gather(c, i));

@@ -1,5 +1,6 @@
 /* Building: node-level tools of the passes (old graph -> new graph by a map of references). */
 #include "impl.h"
+#include "../tensor/random.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +144,7 @@ static char *prune_marks(const rl_graph *g) {
   for (rl_ref r = g->n - 1; r >= 0; r--) {
     const rl_node *n = &g->nodes[r];
     if (n->op == RL_G_INPUT || n->op == RL_G_NUMBER) live[r] = 1;
-    if (n->op == RL_G_WRITE) live[r] = 1;
+    if (n->op == RL_G_WRITE || (graph_is_random(n->op) && rl_random_sequential())) live[r] = 1;
     if (live[r])
       for (int k = 0; k < n->nin; k++)
         if (g->refs[n->in + k] >= 0) live[g->refs[n->in + k]] = 1;

@@ -50,6 +50,7 @@ struct rl_plan {
   plan_call *calls;
   int ncalls;
   uint8_t *written; /* by input: the plan updates its storage */
+  bool sequential;  /* draws in program order, as its generator at compile time needs */
   rl_plan_info info;
 };
 
@@ -208,6 +209,7 @@ rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o) {
     return NULL;
   }
   p->g = graph_prune(g);
+  p->sequential = rl_random_sequential();
   p->info = (rl_plan_info){ .inputs = g->ninputs, .outputs = g->noutputs, .numbers = g->nnumbers };
   if (!p->g || compile(p, o && o->strict) != RL_OK) {
     rl_plan_free(p);
@@ -253,6 +255,8 @@ static rl_status run_call(const plan_call *k, rl_generator *gen, uint64_t base) 
 
 static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen) {
   uint64_t seed = gen->seed, base = gen->counter;
+  if (p->g->rng_total && p->sequential != rl_random_sequential())
+    return rl_error("[plan] the generator's kind; got another than when it was compiled");
   bool timed = rl_env_int(RL_ENV_DEBUG) >= 2;
   for (int i = 0; i < p->nstep; i++) {
     plan_step *s = &p->step[i];

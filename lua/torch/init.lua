@@ -36,6 +36,18 @@ function torch.setdefaulttensortype(name)
 end
 torch.setdefaulttensortype(C.getDefaultDtype())
 
+--- Kind of the generator that draws come from: 'philox', or 'mt19937', which repeats the original Torch7's streams for a seed.
+-- RELUME_GENERATOR sets it from outside.
+function torch.getdefaultgenerator() return C.getDefaultGenerator() end
+
+--- Sets it: torch.setdefaultgenerator('mt19937'). The new stream starts at the current seed.
+function torch.setdefaultgenerator(kind)
+   if kind ~= 'philox' and kind ~= 'mt19937' then
+      error('[setdefaultgenerator] kind; got ' .. tostring(kind) .. ", need 'philox' or 'mt19937'", 2)
+   end
+   C.setDefaultGenerator(kind)
+end
+
 -- name -> module that defines it.
 local lazy = {
    CmdLine = 'CmdLine', Timer = 'Timer', Tester = 'Tester', TestSuite = 'TestSuite',

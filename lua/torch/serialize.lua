@@ -118,7 +118,6 @@ local function writeTorch(file, object)
    file:writeBytes(name)
    local f = member(object, 'write') or member(object, '__write')
    if f then return f(object, file) end
-   if name == 'torch.Generator' then return file:writeByte(C.torch.getRNGState(object):storage()) end
    if type(object) ~= 'table' then error('[save] type ' .. name .. ' has no write method; got ' .. type(object) .. where(file), 0) end
    write(file, plainFields(object))
 end
@@ -294,14 +293,6 @@ local function factoryOf(name)
    return f
 end
 
--- A generator's state: as many bytes as torch.getRNGState has.
-local function readGenerator(file, generator)
-   local want = torch.getRNGState(generator):nElement()
-   local bytes = file:readByte(want)
-   if #bytes ~= want then bad('generator; got %d bytes, need %d', #bytes, want) end
-   torch.setRNGState(generator, torch.ByteTensor(bytes))
-end
-
 local function readTorch(file, s, index)
    local version = readBlock(file)
    local number = tonumber(version:match('^V (.*)$'))
@@ -311,8 +302,6 @@ local function readTorch(file, s, index)
    local f = member(object, 'read') or member(object, '__read')
    if f then
       f(object, file, number or 0)
-   elseif name == 'torch.Generator' then
-      readGenerator(file, object)
    elseif type(object) == 'table' then
       local fields = read(file)
       if type(fields) ~= 'table' then bad('fields of %s; got %s, need a table', name, type(fields)) end

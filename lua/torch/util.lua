@@ -84,8 +84,8 @@ function torch.pushudata()
    error('[pushudata] raw pointers; got one, need tensors shared through their storages', 2)
 end
 
-local RNG = torch.Generator
-torch._gen = RNG and RNG() or nil
+-- The generator of draws that name none.
+torch._gen = C.defaultGenerator()
 
 -- Strings and tables, as Torch7 extends them.
 if not rawget(string, 'split') then
