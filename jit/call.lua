@@ -91,7 +91,7 @@ function Context:raw(v, numbers, depth)
          numbers.used = true
          return self:numberInput(v)
       end
-      return self:specialise(v)
+      return self:bake(v)
    end
    if k == 'tensor' then return self:fake(v) end
    if k == 'gnum' then return v.fake end
@@ -121,6 +121,7 @@ function Context:result(x)
    end
    if t == 'userdata' then return self:tensorResult(x) end
    if t == 'function' then return self:constant(x) end
+   if t == 'number' then return self:sizeNumber(x) end
    return value.const(x)
 end
 
@@ -147,6 +148,7 @@ end
 
 --- Calls a C function: on fakes when it can be captured, folded when it is pure.
 function Context:callC(fn, args, name)
+   self.folding = M.pure[fn] ~= nil
    local storage = M.storage[fn]
    if storage and args.n > 0 and args[1].k == 'udata' then return self:storageMethod(fn, args, storage) end
    local known = okC and C.capturable[fn] or M.extra[fn] or M.pure[fn]
@@ -165,6 +167,7 @@ function Context:callC(fn, args, name)
    local out = {n = r.n - 1}
    self.aliasing = name == 'detach' and args[1].k == 'tensor'
    for i = 1, out.n do out[i] = self:result(r[i + 1]) end
+   if name == 'size' then self:nameSize(args, out[1]) end
    self.aliasing = nil
    return out
 end

@@ -16,6 +16,7 @@ local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
 require 'relume.jit.leave'
 local runtime = require 'relume.jit.runtime'
+local sizes = require 'relume.jit.sizes'
 local log = require 'relume.jit.debug'
 local okC, C = pcall(require, 'relume.core')
 
@@ -141,19 +142,19 @@ local function planRunner(ctx, opts)
    if backend then
       local f = backend(g, ctx.inputs)
       assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
-      return function(_, ...) return f(...) end
+      return function(h, ...) return h(...) end, f
    end
    local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
-   return plan.call, plan
+   return plan.call, plan, plan
 end
 
--- Compiles the graph; nil when there is nothing to run.
+-- Compiles the graph; nil when there is nothing to run. Returns true, what runs it, what that is given first, and the plan when it is one of ours.
 local function compileGraph(ctx, emitter, opts)
    if not ctx.graph then return true end
    if not emitter.call then return true end
-   local ok, run, plan = pcall(planRunner, ctx, opts)
+   local ok, run, handle, plan = pcall(planRunner, ctx, opts)
    if not ok then return nil, breaks.new('compile-failed', (tostring(run):gsub('\n.*', '')), ctx:where()) end
-   return true, run, plan
+   return true, run, handle, plan
 end
 
 -- Entries ----------------------------------------------------------------------------------------------------------------------
@@ -165,13 +166,18 @@ end
 -- Lets go of everything that an entry does not need, the tensors of the captured call first of all.
 local function release(ctx)
    for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0 = nil, nil, nil end
+   for _, g in ipairs(ctx.guards) do g.real = nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
    ctx.tables, ctx.tapeKeys, ctx.valueKeys, ctx.packages, ctx.exit = {}, {}, nil, nil, nil
 end
 
-function State:addEntry(ctx, emitter, run, plan)
-   local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo, emitter = emitter}
-   entry.fn, entry.text = emit.finish(emitter, run, plan, function(i, ...) return self:missed(entry, i, ...) end, runtime, self)
+function State:addEntry(ctx, emitter, run, handle, plan)
+   local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo}
+   entry.fn, entry.text = emit.finish(emitter, run, handle, function(i, ...) return self:missed(entry, i, ...) end, runtime, self)
+   if emitter.keyed then
+      entry.guard, entry.P, entry.Hs, entry.identity = emitter.tguard, emitter.P, emitter.Hs, emit.identity(emitter)
+      self:addPlan(entry, emitter, handle)
+   end
    entry.leaves = ctx.exit ~= nil
    entry.ops = ctx.graph and ctx.graph:ops()
    table.insert(self.entries, 1, entry)
@@ -179,7 +185,6 @@ function State:addEntry(ctx, emitter, run, plan)
    self:count 'compiles'
    entry.nodes = ctx.graph and ctx.graph:count() or 0
    release(ctx)
-   entry.emitter = nil
    log.log(1, 'compiled %s: %d guards, %d graph nodes', self.name, #entry.guards, entry.nodes)
    if log.level >= 3 then
       for _, g in ipairs(entry.guards) do log.log(3, '   guard %s (%s)', emit.describe(g), g.where or '') end
@@ -217,10 +222,8 @@ function M.captureTo(state, marks, opts, b, failed, ...)
    end
 end
 
---- Captures the call, adds an entry, runs it; runs the function eagerly when it cannot be captured.
-function State:compile(...)
-   if self.capturing or okC and C.recording and C.recording() then return self.f(...) end
-   if self.attempts >= ATTEMPTS then return eager(self, ...) end
+-- Evaluates the call to its end or up to a graph break: context and emitter, or nil when it runs eagerly.
+local function evaluated(self, ...)
    self.capturing = true
    local ctx, emitter, failed = M.capture(self.f, self.marks, self.opts, self, nil, ...)
    if not ctx then
@@ -233,21 +236,91 @@ function State:compile(...)
       end
    end
    self.capturing = false
-   if not ctx then
-      if breaks.isRaised(emitter) then
-         log.log(1, '%s raises while captured: %s', self.name, tostring(emitter.value.v))
-         return eager(self, ...)
-      end
-      self:broke(emitter)
-      return eager(self, ...)
+   if ctx then
+      local s, g = sizes.broken(ctx)
+      if not s then return ctx, emitter end
+      error(('[markDynamic] dimension %d of %s; %s works for size %d only, because of: %s (%s)'):format(s.dim, s.src.text, self.name, s.hint,
+         emit.describe(g), g.where or '?'), 0)
    end
-   local ok, run, plan = compileGraph(ctx, emitter, self.opts)
+   if breaks.isRaised(emitter) then log.log(1, '%s raises while captured: %s', self.name, tostring(emitter.value.v))
+   else self:broke(emitter) end
+end
+
+-- Compiles what was evaluated and runs it.
+local function enter(self, ctx, emitter, ...)
+   local ok, run, handle, plan = compileGraph(ctx, emitter, self.opts)
    if not ok then
       self:broke(run)
       return eager(self, ...)
    end
-   local entry = self:addEntry(ctx, emitter, run, plan)
-   return entry.fn(...)
+   return self:addEntry(ctx, emitter, run, handle, plan).fn(...)
+end
+
+local function busy(self) return self.capturing or okC and C.recording and C.recording() end
+
+local Reason = {}
+Reason.__index = Reason
+function Reason:__tostring()
+   local place, name = self.where and (' (%s)'):format(self.where) or '', self.name and ', ' .. self.name or ''
+   return ('%s%s%s: was %s, is %s'):format(self.guard, place, name, self.was, self.now)
+end
+
+-- Why another entry is made, as a record {guard, where, was, now, name, advice}.
+local function reasonOf(g)
+   return setmetatable({guard = emit.describe(g), where = g.where, was = g.was and tostring(g.was) or '?', now = g.now and tostring(g.now) or '?',
+      kind = g.kind, advice = guard.advice(g), source = g.src and g.src.text or emit.describe(g)}, Reason)
+end
+
+--- Captures the call, adds an entry, runs it; runs the function eagerly when it cannot be captured.
+function State:compile(...)
+   if busy(self) then return self.f(...) end
+   if self.attempts >= ATTEMPTS then return eager(self, ...) end
+   local ctx, emitter = evaluated(self, ...)
+   if not ctx then return eager(self, ...) end
+   return enter(self, ctx, emitter, ...)
+end
+
+-- Plans of an entry with free sizes --------------------------------------------------------------------------------------------
+
+--- The entry's plan for the geometry that the emitter saw. False when its own guard does not hold for it.
+function State:addPlan(entry, emitter, handle)
+   local args, n = emitter:keyArguments()
+   local slot = C.guardKey(entry.guard, unpack(args, 1, n))
+   if not slot then return false end
+   entry.P[slot], entry.Hs[slot] = handle or false, emit.holeValues(emitter)
+   self:count 'plans'
+   return true
+end
+
+-- The entry that was captured again, with a plan for these sizes now; nil when there is none.
+local function another(self, ctx, emitter)
+   for _, entry in ipairs(self.entries) do
+      if entry.identity and emit.same(entry.identity, emitter) then
+         local ok, _, handle = compileGraph(ctx, emitter, self.opts)
+         if ok and self:addPlan(entry, emitter, handle) then
+            log.log(1, '%s: a plan for other sizes', self.name)
+            return entry
+         end
+         return
+      end
+   end
+end
+
+--- The guards of an entry hold, but it has no plan for these sizes: the call is evaluated with them.
+function State:extend(old, ...)
+   if busy(self) then return self.f(...) end
+   if self.attempts >= ATTEMPTS or self.refused then return eager(self, ...) end
+   local ctx, emitter = evaluated(self, ...)
+   if not ctx then return eager(self, ...) end
+   local entry = another(self, ctx, emitter)
+   if entry then
+      release(ctx)
+      return entry.fn(...)
+   end
+   local why = reasonOf(sizes.difference(old.ctx, ctx) or {kind = 'tensors'})
+   if self:full(why) then return eager(self, ...) end
+   self:because(why)
+   return enter(self, ctx, emitter, ...)
 end
 
 -- Marks what a failed guard read, so that the next capture treats it as changing.
@@ -261,14 +334,7 @@ function State:mark(g)
    elseif g.kind == 'ident' and g.what == 'function' then self.marks.proto[id] = true end
 end
 
-local Reason = {}
-Reason.__index = Reason
-function Reason:__tostring()
-   local place, name = self.where and (' (%s)'):format(self.where) or '', self.name and ', ' .. self.name or ''
-   return ('%s%s%s: was %s, is %s'):format(self.guard, place, name, self.was, self.now)
-end
-
---- Why an entry does not fit a call: the guards that fail, the first of them as a record {guard, where, was, now, name, advice}, and the guard.
+--- Why an entry does not fit a call: the guards that fail, the first of them as a reason, and the guard.
 function State:why(entry, i, ...)
    local g = entry.guards[i]
    local ok, list = pcall(function(...)
@@ -276,8 +342,7 @@ function State:why(entry, i, ...)
       return entry.diagnose(...)
    end, ...)
    if not ok then list = {} end
-   local r = setmetatable({guard = emit.describe(g), where = g.where, was = '?', now = '?', kind = g.kind, advice = guard.advice(g),
-      source = g.src and g.src.text or emit.describe(g)}, Reason)
+   local r = reasonOf(g)
    local first = list[1]
    if first and first[1].kind == g.kind then
       if g.kind == 'tensors' then r.name, r.was, r.now = tensors.difference(entry.ctx, first[2])
@@ -286,10 +351,30 @@ function State:why(entry, i, ...)
    return list, r, g
 end
 
+-- Sizes that differ from those of some entry.
+function State:learnSizes(...)
+   if self.opts.dynamic == false then return end
+   for _, entry in ipairs(self.entries) do
+      local ok, list = pcall(function(...)
+         entry.diagnose = entry.diagnose or emit.diagnose(entry.ctx, self.proto.params, self.proto.vararg, runtime)
+         return entry.diagnose(...)
+      end, ...)
+      for _, other in ipairs(ok and list or {}) do
+         if other[1].kind == 'tensors' then sizes.learn(self.marks, entry.ctx, other[2]) end
+      end
+   end
+end
+
 function State:learn(entry, i, ...)
    local list, reason, g = self:why(entry, i, ...)
    self:mark(g)
    for _, other in ipairs(list) do self:mark(other[1]) end
+   self:learnSizes(...)
+   self:because(reason)
+end
+
+-- Writes down why another entry is made, and does what options.onRecompile says.
+function State:because(reason)
    self.reasons[#self.reasons + 1] = reason
    log.log(3, 'recompiles %s: %s', self.name, tostring(reason))
    local react = self.opts.onRecompile
@@ -300,25 +385,26 @@ function State:learn(entry, i, ...)
    end
 end
 
--- The limit is reached: said once, as an error where the options ask for one.
-function State:limitReached(entry, i, ...)
+-- True when another entry may not be made: at the limit, which is said once, as an error where the options ask for one. reason: or a function of it.
+function State:full(reason)
+   if self.opts.onRecompile == 'eager' then return true end
+   if #self.entries < LIMIT then return false end
    self:count 'limit'
-   if self.limited then return end
+   if self.stats.limit >= LIMIT then self.refused = true end -- no call is evaluated any more to find out
+   if self.limited then return true end
    self.limited = true
-   local _, reason = self:why(entry, i, ...)
+   if type(reason) == 'function' then reason = reason() end
    local text = ('%s was compiled %d times and runs eagerly now when none of them fits; what changes is: %s; %s'):format(self.name, LIMIT, tostring(reason),
       reason.advice)
    warn(text)
    if self.opts.fullgraph or self.opts.onRecompile == 'error' then error('[compile] ' .. text, 0) end
+   return true
 end
 
 -- Every entry missed.
 function State:exhausted(entry, i, ...)
-   if self.opts.onRecompile == 'eager' then return eager(self, ...) end
-   if #self.entries >= LIMIT then
-      self:limitReached(entry, i, ...)
-      return eager(self, ...)
-   end
+   local args, n = {...}, select('#', ...)
+   if self:full(function() return select(2, self:why(entry, i, unpack(args, 1, n))) end) then return eager(self, ...) end
    self:learn(entry, i, ...)
    return self:compile(...)
 end
@@ -328,10 +414,11 @@ local function finish(self, ...)
    return ...
 end
 
---- Called by an entry whose guard i failed.
+--- Called by an entry whose guard i failed, or (0) that has no plan for these sizes.
 function State:missed(entry, i, ...)
    entry.misses = (entry.misses or 0) + 1
    local tried = self.tried or {first = entry, i = i}
+   if i == 0 then tried.unkeyed = tried.unkeyed or entry end
    tried[entry] = true
    self.tried = tried
    for k, other in ipairs(self.entries) do
@@ -344,6 +431,7 @@ function State:missed(entry, i, ...)
       end
    end
    self.tried = nil
+   if tried.unkeyed then return self:extend(tried.unkeyed, ...) end
    return self:exhausted(tried.first, tried.i, ...)
 end
 
@@ -421,7 +509,7 @@ function M.compile(f, opts, proto, generic)
    proto = proto or bytecode.of(f)
    if not proto then error('[compile] function; got a C function, need one written in Lua', 3) end
    local state = setmetatable({f = f, opts = opts or {}, proto = proto, generic = generic, entries = {}, attempts = 0, breaks = {}, reasons = {},
-      stats = {}, marks = {dyn = {}, struct = {}, proto = {}}, name = bytecode.where(proto, 1)}, State)
+      stats = {}, marks = sizes.marks(), name = bytecode.where(proto, 1)}, State)
    state:forget()
    state.name = ('%s'):format(bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0))
    local function first(...) return state:compile(...) end
@@ -440,7 +528,7 @@ end
 function State:reset()
    self:forget()
    self.entries, self.attempts, self.breaks, self.reasons, self.stats = {}, 0, {}, {}, {}
-   self.marks, self.limited, self.tried = {dyn = {}, struct = {}, proto = {}}, nil, nil
+   self.marks, self.limited, self.refused, self.tried = sizes.marks(), nil, nil, nil
    self.top = self.first
 end
 

@@ -13,10 +13,11 @@ local const, NIL = value.const, value.NIL
 local dgetmeta = debug.getmetatable
 local CHANGES = 3 -- a string behind a graph break that was seen to change so often is not looked at any more
 
---- marks: what changed between earlier captures of this closure ({dyn, struct, proto} by source id). opts: torch.compile's options.
+--- marks: what changed between earlier captures of this closure (see sizes.lua). opts: torch.compile's options.
 function Context.new(marks, opts)
    return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {},
-      touched = {}, touchedCells = {}, frames = {}, steps = 0, tables = {}, tapeKeys = {}}, Context)
+      touched = {}, touchedCells = {}, frames = {}, steps = 0, tables = {}, tapeKeys = {}, holes = {}, symbols = {}, keyNumbers = {},
+      keyed = {}}, Context)
 end
 
 -- Breaks and errors ------------------------------------------------------------------------------------------------------------
@@ -66,12 +67,13 @@ end
 
 -- Leaves of a number expression.
 local function leaves(e, visit)
-   if e.op == 'src' then return visit(e) end
+   if e.op == 'src' or e.op == 'hole' then return visit(e) end
    if e.a then leaves(e.a, visit) end
    if e.b then leaves(e.b, visit) end
 end
 
 local function needLeaf(ctx, e)
+   if e.op == 'hole' then return end
    local known = ctx.numtypes or {}
    ctx.numtypes = known
    if not known[e.src.id] then
@@ -88,13 +90,27 @@ end
 --- The number's value is needed now: every loaded number in it gets an equality guard.
 function Context:specialise(v)
    if v.k == 'const' then return self:need(v) end
+   leaves(v.e, function(e)
+      if e.op == 'hole' then self:pin(e) else self:equal(e) end
+   end)
+   return v.hint
+end
+
+--- Guards the value of a loaded number.
+function Context:equal(e)
    local known = self.numeq or {}
    self.numeq = known
+   if known[e.src.id] then return end
+   known[e.src.id] = true
+   self:guard {kind = 'eq', src = e.src, value = e.hint, number = true}
+end
+
+--- The number's value goes into the graph: integers that change become part of the key, others get an equality guard.
+function Context:bake(v)
+   if v.k == 'const' or self.folding then return self:specialise(v) end
    leaves(v.e, function(e)
-      if not known[e.src.id] then
-         known[e.src.id] = true
-         self:guard {kind = 'eq', src = e.src, value = e.hint, number = true}
-      end
+      if e.op == 'hole' then return end
+      if self:keyable(e) then self:keyNumber(e) else self:equal(e) end
    end)
    return v.hint
 end
@@ -102,7 +118,7 @@ end
 --- True when some loaded number in it was seen to change.
 function Context:changes(v)
    local yes = false
-   leaves(v.e, function(e) yes = yes or self.marks.dyn[e.src.id] end)
+   leaves(v.e, function(e) yes = yes or e.src and self.marks.dyn[e.src.id] end)
    return yes
 end
 

@@ -5,9 +5,11 @@
 --   2. All tensors are checked by one C call.
 --   3. Loads, numbers and results are locals; past 150 of them they live in a table that is kept between calls.
 --   4. Upvalues are joined to those of the program's closures, so they are read and written as such.
+--   5. Where sizes are free, the check of the tensors gives the number of the plan; P and Hs hold the plans and their holes.
 
 local value = require 'relume.jit.value'
 local guard = require 'relume.jit.guard'
+local sizes = require 'relume.jit.sizes'
 local okC, C = pcall(require, 'relume.core')
 
 local Emit = {}
@@ -24,7 +26,7 @@ local function new(ctx, params, vararg)
    for i = 1, params do args[#args + 1] = 'a' .. i end
    if vararg then args[#args + 1] = '...' end
    return setmetatable({ctx = ctx, args = concat(args, ', '), head = {}, body = {}, K = {}, kindex = {}, loads = {}, nlocal = 0, ups = {},
-      upnames = {}, exprs = {}, built = {}, items = {}, guardInfo = {}}, Emit)
+      upnames = {}, klists = {}, late = {}, noted = {}, exprs = {}, built = {}, items = {}, guardInfo = {}}, Emit)
 end
 
 -- Literals and constants ---------------------------------------------------------------------------------------------------------
@@ -43,6 +45,13 @@ function Emit:k(x)
       self.K[i], self.kindex[x] = x, i
    end
    return fmt('K[%d]', i)
+end
+
+-- As k, of a list that this capture made: another capture's is the same when its elements are.
+function Emit:klist(x)
+   local name = self:k(x)
+   self.klists[self.kindex[x]] = true
+   return name
 end
 
 function Emit:literal(x)
@@ -111,6 +120,7 @@ local infix = {add = '+', sub = '-', mul = '*', div = '/', mod = '%', pow = '^'}
 function Emit:expr(e)
    if e.op == 'src' then return self:load(e.src) end
    if e.op == 'k' then return numeral(e.v) end
+   if e.op == 'hole' then return fmt('H[%d]', e.i) end
    local x = self.exprs[e]
    if x then return x end
    local a, b = self:expr(e.a), e.b and self:expr(e.b)
@@ -166,6 +176,8 @@ function Emit:guards()
          -- the check of all tensors covers it
       elseif g.kind == 'present' and (strong[g.src.id] or full[g.src.id] or partial[g.src.id]) then -- luacheck: ignore
          -- another guard of the same value says more
+      elseif g.kind == 'pin' or g.kind == 'test' and (sizes.hasHole(g.a) or sizes.hasHole(g.b)) then
+         self.late[#self.late + 1] = g
       else
          local x = g.src and self:load(g.src)
          self:check(g, guards[g.kind](self, g, x), x)
@@ -184,10 +196,49 @@ local function aliasPairs(inputs)
    return pairsOf
 end
 
+-- What the check of all tensors holds, as text: entries whose texts are the same are one.
+local function rowText(f)
+   local free = {}
+   for i, d in ipairs(f.free or {}) do free[i] = fmt('%d:%d-%d', d[1], d[2], d[3]) end
+   if not f.sizes then return fmt('%s %s', f.type, tostring(f.requiresGrad)) end
+   local s = {}
+   for d = 1, #f.sizes do s[d] = f.sizes[d] end
+   for _, d in ipairs(f.free or {}) do s[d[1]] = '?' end
+   local rest = not f.free and fmt(' %s+%d/%d', concat(f.strides, ','), f.offset, f.storageSize) or ''
+   return fmt('%s %s %s%s %s', f.type, tostring(f.requiresGrad), concat(s, 'x'), rest, concat(free, ','))
+end
+
+-- Behind the check: the plan and its holes.
+function Emit:choosePlan(rows, alias)
+   local lines = self.head
+   if self.mode then
+      lines[#lines + 1] = 'local H = Hs[0]'
+      return
+   end
+   self.keyed = true
+   lines[#lines + 1] = fmt('if p__ == 0 then return miss(0%s%s) end', self.args ~= '' and ', ' or '', self.args)
+   lines[#lines + 1] = 'local plan, H = P[p__], Hs[p__]'
+   for _, row in ipairs(rows) do lines[#lines + 1] = '-- ' .. rowText(row) end
+   for _, pair in ipairs(alias) do lines[#lines + 1] = fmt('-- %d and %d share a storage', pair[1], pair[2]) end
+end
+
+local function isLoaded(e) return e.op == 'src' or e.a and isLoaded(e.a) or e.b and isLoaded(e.b) or false end
+
+-- Tests of holes: with a loaded number they are checked, else they hold for each plan of the entry and are noted in its text.
+function Emit:lateGuards()
+   for _, g in ipairs(self.late) do
+      if g.kind == 'test' and (isLoaded(g.a) or isLoaded(g.b)) then self:check(g, guards.test(self, g))
+      else
+         if not sizes.isRank(g) then self.noted[#self.noted + 1] = g end
+         if not self.mode then self.head[#self.head + 1] = '-- ' .. guards[g.kind](self, g) end
+      end
+   end
+end
+
 --- The check of all tensors; leaves the list of input expressions.
 function Emit:tensors()
-   local rows, names = {}, {}
-   for i, v in ipairs(self.ctx.inputs) do
+   local rows, names, ctx = {}, {}, self.ctx
+   for i, v in ipairs(ctx.inputs) do
       rows[i], names[i] = v.facts, self:load(v.src)
    end
    self.inputs = {unpack(names)}
@@ -195,13 +246,32 @@ function Emit:tensors()
       rows[#rows + 1] = g.facts
       names[#names + 1] = self:load(g.src)
    end
-   if #rows == 0 and not (self.ctx.graph and self.ctx.graph:count() > 0) then -- nothing made by default type or generator
-      if self.ctx.readsGrad then self:check({kind = 'gradmode'}, guards.gradmode(self, {value = self.ctx.gradAtStart})) end
+   for _, e in ipairs(ctx.keyNumbers) do names[#names + 1] = self:load(e.src) end
+   if #names == 0 and not (ctx.graph and ctx.graph:count() > 0) then -- nothing made by default type or generator
+      if ctx.readsGrad then self:check({kind = 'gradmode'}, guards.gradmode(self, {value = ctx.gradAtStart})) end
       return
    end
-   self.tguard = C.guardNew(rows, aliasPairs(self.ctx.inputs))
-   local list = self:list(names)
-   self:check({kind = 'tensors', count = #rows}, fmt('not tguard(%s)', list), fmt('{%s}', list))
+   local alias = aliasPairs(ctx.inputs)
+   self.tguard = C.guardNew(rows, alias, #ctx.keyNumbers)
+   local list, g = self:list(names), {kind = 'tensors', count = #rows}
+   if not ctx.dynamic then return self:check(g, fmt('not tguard(%s)', list), fmt('{%s}', list)) end
+   self.head[#self.head + 1] = fmt('local p__ = tguard(%s)', list)
+   self:check(g, 'not p__', fmt('{%s}', list))
+   self:choosePlan(rows, alias)
+   self:lateGuards()
+end
+
+--- What the check of the tensors is given in this call: raw tensors and numbers.
+function Emit:keyArguments()
+   local list, n = {}, 0
+   local function add(x)
+      n = n + 1
+      list[n] = x
+   end
+   for _, v in ipairs(self.ctx.inputs) do add(v.real) end
+   for _, g in ipairs(self.partial or {}) do add(g.real) end
+   for _, e in ipairs(self.ctx.keyNumbers) do add(e.hint) end
+   return list, n
 end
 
 --- Expressions as an argument list; long lists go through a table.
@@ -234,12 +304,18 @@ function val.gnum(self, v)
    return x
 end
 
+-- An object that an op gave while capturing: where sizes are free, each plan has its own.
+function Emit:made(x)
+   if not self.ctx.dynamic then return self:k(x) end
+   return fmt('H[%d]', self.ctx:holeOf(x))
+end
+
 function val.tensor(self, v)
    if v.src then return self:load(v.src) end
    if v.made then
       local x = self.built[v]
       if not x then
-         x = self:keep(self.body, fmt('clone(%s)', self:k(v.real)))
+         x = self:keep(self.body, fmt('clone(%s)', self:made(v.real)))
          self.built[v] = x
       end
       return x
@@ -252,7 +328,7 @@ function val.udata(self, v)
    if not (okC and C.torch.isStorage and C.torch.isStorage(v.real)) then self.ctx:brk('escape', 'a userdata made inside') end
    local x = self.built[v]
    if not x then
-      x = self:keep(self.body, fmt('cloneStorage(%s)', self:k(v.real)))
+      x = self:keep(self.body, fmt('cloneStorage(%s)', self:made(v.real)))
       self.built[v] = x
    end
    return x
@@ -416,7 +492,7 @@ end
 -- Assembly ---------------------------------------------------------------------------------------------------------------------
 
 local PRELUDE = [[
-local K, V, T, F, run, plan, tguard, miss, rt, S = ...
+local K, V, T, F, run, plan, tguard, miss, rt, S, P, Hs = ...
 local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
@@ -488,12 +564,52 @@ end
 
 --- The function, given what runs the plan (plan, inputs...) and what handles a miss (index of the guard, arguments...).
 function M.finish(e, run, plan, miss, runtime, state)
-   local text = e:source(e.call)
-   if e.manyOutputs then text = text:gsub('%f[%w_]o__(%d+)%f[^%w_]', 'O[%1]') end
+   local text = M.text(e)
    local chunk = assert(loadstring(text, '=compiled'))
-   local fn = chunk(e.K, {}, e.T, nil, run, plan, e.tguard, miss, runtime, state)
+   e.P, e.Hs = {}, {[0] = M.holeValues(e)}
+   local fn = chunk(e.K, {}, e.T, nil, run, plan, e.tguard, miss, runtime, state, e.P, e.Hs)
    joinUpvalues(fn, e.ups)
    return fn, text
+end
+
+--- The function's text.
+function M.text(e)
+   if e.finished then return e.finished end
+   local text = e:source(e.call)
+   if e.manyOutputs then text = text:gsub('%f[%w_]o__(%d+)%f[^%w_]', 'O[%1]') end
+   e.finished = text
+   return text
+end
+
+--- Values of the holes in this capture.
+function M.holeValues(e)
+   local list = {}
+   for i, h in ipairs(e.ctx.holes) do list[i] = h.value end
+   return list
+end
+
+--- What tells two emitted functions apart (see same).
+function M.identity(e) return {keyed = e.keyed, K = e.K, klists = e.klists, ups = e.ups, finished = M.text(e)} end
+
+local function sameList(x, y)
+   if #x ~= #y then return false end
+   for i = 1, #x do
+      if not rawequal(x[i], y[i]) then return false end
+   end
+   return true
+end
+
+--- True when two emitters made the same function, so that a plan of one serves the other.
+function M.same(a, b)
+   if not a.keyed or not b.keyed or #a.K ~= #b.K or #a.ups ~= #b.ups then return false end
+   for i, x in ipairs(a.K) do
+      local y = b.K[i]
+      if not rawequal(x, y) and not (a.klists[i] and b.klists[i] and sameList(x, y)) then return false end
+   end
+   for i, u in ipairs(a.ups) do
+      if u.f ~= b.ups[i].f or u.key ~= b.ups[i].key then return false end
+   end
+   return M.text(a) == M.text(b)
 end
 
 -- An emitter with the guards and the check of all tensors alone.
@@ -507,7 +623,7 @@ local function checks(ctx, params, vararg, mode)
 end
 
 local function loaded(e, text, F, runtime)
-   local fn = assert(loadstring(text, '=guards'))(e.K, {}, e.T or {}, F, nil, nil, e.tguard, nil, runtime)
+   local fn = assert(loadstring(text, '=guards'))(e.K, {}, e.T or {}, F, nil, nil, e.tguard, nil, runtime, nil, nil, {[0] = M.holeValues(e)})
    joinUpvalues(fn, e.ups)
    return fn
 end

@@ -2,6 +2,7 @@
 --
 -- The report: name; graphs, ops (list of {op = count}), nops; kernels, calls, plan (of the first graph); breaks, list ({id, reason, hint, where, line});
 -- guards ({text, where, kind, ns}), guardNs (all of them, as a call runs them); compiles, entries, eager, limit (calls beyond the limit);
+-- symbols (lines on free sizes and numbers), noted (guards on them, {text, where, kind}), plans;
 -- recompiles ({guard, where, was, now, name, advice}); help (sentences); error (what the program raises).
 
 local compile = require 'relume.jit.compile'
@@ -10,6 +11,7 @@ local emit = require 'relume.jit.emit'
 local guard = require 'relume.jit.guard'
 local bytecode = require 'relume.jit.bytecode'
 local runtime = require 'relume.jit.runtime'
+local sizes = require 'relume.jit.sizes'
 
 local Report = {}
 Report.__index = Report
@@ -33,6 +35,13 @@ local function printGuards(out, r)
    end
 end
 
+local function printSymbols(out, r)
+   if #r.symbols == 0 then return end
+   out[#out + 1] = ('  %s, for which there are %s so far'):format(plural(#r.symbols, 'symbol'), plural(r.plans, 'plan'))
+   for _, s in ipairs(r.symbols) do out[#out + 1] = '     ' .. s end
+   for _, g in ipairs(r.noted) do out[#out + 1] = ('     %s (%s)'):format(g.text, g.where) end
+end
+
 --- The report as text.
 function Report:__tostring()
    local out = {('%s: graphs %d, breaks %d, ops %d, kernels %d, library calls %d, guards %d, compiles %d, entries %d'):format(self.name, self.graphs,
@@ -45,6 +54,7 @@ function Report:__tostring()
    for _, why in ipairs(self.recompiles) do out[#out + 1] = '  recompiled because of: ' .. tostring(why) end
    if self.limit > 0 then out[#out + 1] = ('  beyond the limit of entries: %s, run eagerly'):format(plural(self.limit, 'call')) end
    for _, text in ipairs(self.help) do out[#out + 1] = '  what would help: ' .. text end
+   printSymbols(out, self)
    printGuards(out, self)
    return table.concat(out, '\n')
 end
@@ -80,6 +90,7 @@ end
 
 local function addCounts(r, s)
    r.compiles = r.compiles + (s.stats.compiles or 0)
+   r.plans = r.plans + (s.stats.plans or 0)
    r.eager = r.eager + (s.stats.eager or 0)
    r.limit = r.limit + (s.stats.limit or 0)
    r.entries = r.entries + #s.entries
@@ -99,6 +110,8 @@ end
 
 local function addGuards(r, ctx, emitter, p, ...)
    for i, g in ipairs(emitter.guardInfo) do r.guards[i] = {text = guard.describe(g), where = g.where, kind = g.kind} end
+   for _, g in ipairs(emitter.noted) do r.noted[#r.noted + 1] = {text = guard.describe(g), where = g.where, kind = g.kind} end
+   for _, line in ipairs(sizes.describe(ctx)) do r.symbols[#r.symbols + 1] = line end
    local ok, each, all = pcall(emit.measure, ctx, p.params, p.vararg, runtime, ...)
    if not ok then return end
    for i, g in ipairs(r.guards) do g.ns = each[i] end
@@ -123,7 +136,7 @@ end
 local function addGraph(r, ctx, emitter, opts, p, ...)
    addGuards(r, ctx, emitter, p, ...)
    if not ctx.graph then return end
-   local ok, run, plan = compile.compileGraph(ctx, emitter, opts)
+   local ok, run, _, plan = compile.compileGraph(ctx, emitter, opts)
    if not ok then return addBreak(r, run) end
    addOps(r, ctx.graph:ops())
    if plan then
@@ -146,9 +159,9 @@ return function(f, ...)
    local raw = state and state.f or f
    local p = bytecode.of(raw)
    local r = setmetatable({graphs = 0, breaks = 0, nops = 0, kernels = 0, calls = 0, ops = {}, guards = {}, recompiles = {}, list = {}, help = {},
-      compiles = 0, entries = 0, eager = 0, limit = 0,
+      symbols = {}, noted = {}, plans = 0, compiles = 0, entries = 0, eager = 0, limit = 0,
       name = bytecode.where({chunk = p.chunk, firstline = p.firstline}, 0)}, Report)
-   local marks, opts = {dyn = {}, struct = {}, proto = {}}, {}
+   local marks, opts = sizes.marks(), {}
    if state then
       marks, opts = state.marks, state.opts
       addCounts(r, state)

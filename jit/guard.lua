@@ -27,21 +27,35 @@ end
 function conditions.same(self, g, x) return fmt('not rawequal(%s, %s)', x, self:load(g.other)) end
 function conditions.distinct(self, g, x) return fmt('rawequal(%s, %s)', x, self:load(g.other)) end
 function conditions.len(_, g, x) return fmt('#%s ~= %d', x, g.value) end
-function conditions.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:k(g.value)) end
-function conditions.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:k(g.value)) end
+function conditions.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:klist(g.value)) end
+function conditions.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:klist(g.value)) end
 function conditions.present(_, _, x) return fmt('%s == nil', x) end
 function conditions.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
 function conditions.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
 function conditions.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
 
+local infix = {add = '+', sub = '-', mul = '*', div = '/', mod = '%', pow = '^'}
 local tests = {eq = '==', lt = '<', le = '<='}
 function conditions.test(self, g)
    return fmt('(%s %s %s) ~= %s', self:expr(g.a), tests[g.op], self:expr(g.b), tostring(g.value))
 end
 
+-- A plan's number has this value; it holds for every plan of the entry, and is part of its text (see sizes.lua).
+function conditions.pin(_, g) return fmt('H[%d] ~= %.17g', g.hole, g.value) end
+
 -- For people -------------------------------------------------------------------------------------------------------------------
 
 local function quoted(x) return type(x) == 'string' and fmt('%q', x) or tostring(x) end
+
+-- Number expression as text.
+local function number(e)
+   if e.op == 'src' then return e.src.text end
+   if e.op == 'k' then return fmt('%.14g', e.v) end
+   if e.op == 'hole' then return e.text or fmt('<%s>', e.hint) end
+   if e.op == 'unm' then return '-' .. number(e.a) end
+   if e.op == 'call' then return fmt('%s(%s%s)', e.name, number(e.a), e.b and ', ' .. number(e.b) or '') end
+   return fmt('(%s %s %s)', number(e.a), infix[e.op], number(e.b))
+end
 
 local describe = {}
 function describe.eq(g, name) return fmt('%s == %s', name, quoted(g.value)) end
@@ -57,7 +71,8 @@ function describe.present(_, name) return name .. ' ~= nil' end
 function describe.nograd(_, name) return name .. ' has no gradient yet' end
 function describe.keys(_, name) return fmt('keys of %s', name) end
 function describe.contents(_, name) return fmt('elements of %s', name) end
-function describe.test(g) return fmt('outcome of a comparison (%s) at %s', g.op, g.where) end
+function describe.test(g) return fmt('%s %s %s is %s', number(g.a), tests[g.op], number(g.b), tostring(g.value)) end
+function describe.pin(g) return fmt('%s == %s', g.text or 'result of an op', tostring(g.value)) end
 function describe.gradmode(g) return fmt('gradients are %s', g.value and 'on' or 'off') end
 function describe.tensors() return 'types, sizes, strides or storages of the tensors' end
 
@@ -75,6 +90,7 @@ local advice = {
    nargs = 'call it with one number of arguments', present = 'keep the field set from the first call on',
    nograd = 'call backward once before, or zero the gradient instead of dropping it',
    contents = 'keep the sizes', gradmode = 'call it always with gradients on, or always without', test = 'make the comparison outside of the compiled function',
+   pin = 'the bound of a loop, a string or a table key needs this size itself: write the loop with tensor ops',
    tensors = 'call it with tensors of the same types, sizes and strides (pad the last batch, or drop it)',
 }
 

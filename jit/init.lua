@@ -9,6 +9,7 @@ local options = require 'relume.jit.options'
 local emit = require 'relume.jit.emit'
 local runtime = require 'relume.jit.runtime'
 local log = require 'relume.jit.debug'
+local sizes = require 'relume.jit.sizes'
 local okC, C = pcall(require, 'relume.core')
 
 local M = {compiler = {}}
@@ -56,6 +57,8 @@ local function disableMethod(class, name)
    call.disabled[call.wrapped[f] or f] = true
 end
 
+M.markDynamic = sizes.markDynamic
+
 --- Marks what captured code does not look into: it runs eagerly, the code around it stays compiled.
 -- disable(f): a function; of a compiled function the original is given back. disable(object): a module, say: its methods when they are called on it.
 -- disable(class, name, ...): methods of a class.
@@ -95,10 +98,11 @@ end
 function M.compiler.isCompiling() return false end
 call.models[M.compiler.isCompiling] = function() return {{k = 'const', v = true}, n = 1} end
 
---- Counts of a compiled function: compiles, eager calls, calls beyond the limit.
+--- Counts of a compiled function: compiles, plans for other sizes, eager calls, calls beyond the limit.
 function M.compiler.stats(f)
    local s = compile.states[f]
-   return s and {compiles = s.stats.compiles or 0, eager = s.stats.eager or 0, limit = s.stats.limit or 0, entries = #s.entries, breaks = #s.breaks}
+   return s and {compiles = s.stats.compiles or 0, plans = s.stats.plans or 0, eager = s.stats.eager or 0, limit = s.stats.limit or 0, entries = #s.entries,
+      breaks = #s.breaks}
 end
 
 --- Seconds that one run of the plan behind f(...) takes, mean of n: to be taken off the time of a call.

@@ -1,8 +1,8 @@
 -- Options of torch.compile: names, types and values, checked before anything is compiled (table -> the same table).
 --
 --   fullgraph    boolean: a graph break is an error
---   dynamic      boolean: true, sizes and numbers are inputs from the first call on; false, every size and number that an op needs is compiled for itself;
---                nil, what was seen to change becomes an input
+--   dynamic      boolean: true, sizes of tensors that are arguments are symbolic from the first call on; false, every size is compiled by itself;
+--                nil, what was seen to change becomes symbolic
 --   backend      'c' (the default), 'eager' (the captured graph, op by op), or function(graph, inputs) that returns a function of the inputs
 --   mode         'default', 'reduce-overhead', 'max-autotune': accepted for programs that pass them; on the CPU all give the same plan
 --   strict       boolean: half types round where eager stores

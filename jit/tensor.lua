@@ -107,6 +107,7 @@ function Context:fake(v)
       return v.fake
    end
    v.facts = M.facts(v.real)
+   self:freeSizes(v)
    if v.facts.requiresGrad and not v.real:isLeaf() then self:brk('history', v.src.text) end
    v.fake = g:input(v.real)
    self.byfake[v.fake] = v
@@ -164,7 +165,7 @@ function methods.requiresGrad(ctx, args)
    local _, on = C.tensorFacts(v.real)
    if v.src and not v.gradGuard then
       v.gradGuard = true
-      ctx:guard {kind = 'partial', src = v.src, facts = {type = (C.tensorFacts(v.real)), requiresGrad = on}}
+      ctx:guard {kind = 'partial', src = v.src, real = v.real, facts = {type = (C.tensorFacts(v.real)), requiresGrad = on}}
    end
    return {on and TRUE or FALSE, n = 1}
 end
@@ -199,7 +200,7 @@ local function set(t, key, v) t[key] = v end
 
 local function element(ctx, fn, args)
    local r = {}
-   ctx.calling = 'an index'
+   ctx.calling, ctx.folding = 'an index', false
    ctx:location()
    for i = 1, args.n do r[i] = ctx:raw(args[i]) end
    local ok, x = pcall(fn, unpack(r, 1, args.n))

@@ -133,6 +133,7 @@ void bind_open_create(lua_State *L);
 void bind_open_random(lua_State *L);
 void bind_open_grad(lua_State *L);
 void bind_open_facts(lua_State *L);
+void bind_open_guard(lua_State *L);
 void bind_open_file(lua_State *L);
 void bind_open_os(lua_State *L);
 int bind_cuda_storage(lua_State *L);

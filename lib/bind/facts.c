@@ -1,5 +1,5 @@
-/* Facts about tensors for capture: fakes, sizes, and guards that check many tensors in one call.
- * (captured facts, tensors) -> boolean. */
+/* Facts about tensors for capture: fakes, sizes, storages; memory and settings
+ * (tensor -> facts). */
 #include "bind.h"
 #include <string.h>
 #include <strings.h>
@@ -36,160 +36,6 @@ static int tensor_facts(lua_State *L) {
   lua_pushlightuserdata(L, t->storage);
   lua_pushnumber(L, (lua_Number)(t->storage ? t->storage->size : 0));
   return 7;
-}
-
-/* Guards ------------------------------------------------------------------------------------------------------------------------ */
-
-typedef struct guard_row {
-  uint8_t dtype, device, ndim, flags;
-  int64_t offset, storage_size, size[RL_MAXDIM], stride[RL_MAXDIM];
-} guard_row;
-/* leader[k]: the first tensor that shares k's storage. seen: open hash of the leaders' storages, as they must all differ. */
-typedef struct guard {
-  int n, mask;
-  bool grad_disabled;
-  uint8_t default_dtype, generator;
-  guard_row *rows;
-  int *leader;
-  const void **seen;
-} guard;
-enum { G_OFFSET = 1, G_STORAGE = 2, G_GRAD = 4, G_NEEDS_GRAD = 8, G_STRIDES = 16, G_PARTIAL = 32 /* no sizes given: type and requiresGrad only */ };
-
-static void read_ints(lua_State *L, const char *field, int64_t *v, int *n) { /* table on top */
-  lua_getfield(L, -1, field);
-  *n = 0;
-  if (lua_istable(L, -1)) {
-    *n = RL_MIN((int)lua_objlen(L, -1), RL_MAXDIM);
-    for (int d = 0; d < *n; d++) {
-      lua_rawgeti(L, -1, d + 1);
-      v[d] = (int64_t)lua_tonumber(L, -1);
-      lua_pop(L, 1);
-    }
-  }
-  lua_pop(L, 1);
-}
-
-static bool read_int(lua_State *L, const char *field, int64_t *v) {
-  lua_getfield(L, -1, field);
-  bool have = lua_isnumber(L, -1);
-  if (have) *v = (int64_t)lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  return have;
-}
-
-static void read_grad(lua_State *L, guard_row *r) { /* table on top */
-  lua_getfield(L, -1, "requiresGrad");
-  if (!lua_isnil(L, -1)) r->flags |= (uint8_t)(G_GRAD | (lua_toboolean(L, -1) ? G_NEEDS_GRAD : 0));
-  lua_pop(L, 1);
-}
-
-static void read_row(lua_State *L, guard_row *r) { /* table on top */
-  rl_dtype dt = RL_F64;
-  rl_device dev = RL_CPU;
-  int nd, ns;
-  lua_getfield(L, -1, "type");
-  if (!lua_isstring(L, -1) || !bind_parse_dtype(lua_tostring(L, -1), &dt, &dev, NULL))
-    luaL_error(L, "[guardNew] type; got %s, need name of a tensor type", luaL_typename(L, -1));
-  lua_pop(L, 1);
-  lua_getfield(L, -1, "sizes");
-  bool partial = lua_isnil(L, -1);
-  lua_pop(L, 1);
-  read_ints(L, "sizes", r->size, &nd);
-  read_ints(L, "strides", r->stride, &ns);
-  r->dtype = (uint8_t)dt;
-  r->device = (uint8_t)dev;
-  r->ndim = (uint8_t)nd;
-  if (partial) {
-    r->flags = G_PARTIAL;
-    read_grad(L, r);
-    return;
-  }
-  r->flags = (uint8_t)((ns == nd ? G_STRIDES : 0) | (read_int(L, "offset", &r->offset) ? G_OFFSET : 0) |
-                       (read_int(L, "storageSize", &r->storage_size) ? G_STORAGE : 0));
-  read_grad(L, r);
-}
-
-static bool row_holds(const guard_row *r, const rl_tensor *t) {
-  if (t->dtype != r->dtype || t->device != r->device || rl_is_fake(t)) return false;
-  if (r->flags & G_PARTIAL) return !(r->flags & G_GRAD) || rl_requires_grad(t) == ((r->flags & G_NEEDS_GRAD) != 0);
-  if (t->ndim != r->ndim) return false;
-  for (int d = 0; d < r->ndim; d++)
-    if (t->size[d] != r->size[d] && r->size[d] >= 0) return false; /* a negative size is free */
-  if ((r->flags & G_STRIDES) && memcmp(t->stride, r->stride, sizeof(int64_t) * r->ndim) != 0) return false;
-  if ((r->flags & G_OFFSET) && t->offset != r->offset) return false;
-  if ((r->flags & G_STORAGE) && (t->storage ? t->storage->size : 0) != r->storage_size) return false;
-  return !(r->flags & G_GRAD) || rl_requires_grad(t) == ((r->flags & G_NEEDS_GRAD) != 0);
-}
-
-/* False when the storage was met before. */
-static bool first_meeting(const guard *g, const void *p) {
-  uint32_t h = (uint32_t)((uintptr_t)p >> 4) * 2654435761u;
-  for (uint32_t k = (h >> 8) & (uint32_t)g->mask;; k = (k + 1) & (uint32_t)g->mask) {
-    if (g->seen[k] == p) return false;
-    if (!g->seen[k]) {
-      g->seen[k] = p;
-      return true;
-    }
-  }
-}
-
-/* guard(t1, t2, ...) -> true when all tensors are as captured. */
-static int guard_call(lua_State *L) {
-  const guard *g = (const guard *)lua_touserdata(L, lua_upvalueindex(1));
-  bool ok = lua_gettop(L) >= g->n && g->grad_disabled == rl_self.grad_disabled && g->default_dtype == rl_self.default_dtype &&
-            g->generator == rl_generator_default()->kind;
-  memset(g->seen, 0, sizeof *g->seen * (size_t)(g->mask + 1));
-  for (int k = 0; ok && k < g->n; k++) {
-    const rl_tensor *t = bind_totensor(L, k + 1);
-    ok = t && row_holds(&g->rows[k], t);
-    if (!ok || !t->storage || (g->rows[k].flags & G_PARTIAL)) continue;
-    ok = g->leader[k] == k ? first_meeting(g, t->storage) : t->storage == bind_totensor(L, g->leader[k] + 1)->storage;
-  }
-  lua_pushboolean(L, ok);
-  return 1;
-}
-
-static guard *guard_alloc(lua_State *L, int n) {
-  int slots = 4;
-  while (slots < 2 * n) slots *= 2;
-  guard *g = (guard *)lua_newuserdata(L, sizeof *g + sizeof(guard_row) * (size_t)n + sizeof(void *) * (size_t)slots + sizeof(int) * (size_t)n);
-  g->n = n;
-  g->mask = slots - 1;
-  g->grad_disabled = rl_self.grad_disabled;
-  g->default_dtype = (uint8_t)rl_self.default_dtype;
-  g->generator = (uint8_t)rl_generator_default()->kind;
-  g->rows = (guard_row *)(g + 1);
-  g->seen = (const void **)(g->rows + n);
-  g->leader = (int *)(g->seen + slots);
-  memset(g->rows, 0, sizeof(guard_row) * (size_t)n);
-  for (int k = 0; k < n; k++) g->leader[k] = k;
-  return g;
-}
-
-/* C.guardNew({facts...} [, {{i, j}...}]) -> function. Tensors i and j share a storage; all that are not listed have separate ones. Facts without
- * sizes hold for every shape and take no part in sharing. Gradient mode and the default type must be as they are now. */
-static int guard_new(lua_State *L) {
-  luaL_checktype(L, 1, LUA_TTABLE);
-  int n = (int)lua_objlen(L, 1);
-  guard *g = guard_alloc(L, n);
-  for (int k = 0; k < n; k++) {
-    lua_rawgeti(L, 1, k + 1);
-    read_row(L, &g->rows[k]);
-    lua_pop(L, 1);
-  }
-  for (int k = 1; lua_istable(L, 2) && k <= (int)lua_objlen(L, 2); k++) {
-    lua_rawgeti(L, 2, k);
-    lua_rawgeti(L, -1, 1);
-    lua_rawgeti(L, -2, 2);
-    int i = (int)lua_tointeger(L, -2) - 1, j = (int)lua_tointeger(L, -1) - 1;
-    lua_pop(L, 3);
-    if (i < 0 || j < 0 || i >= n || j >= n) return luaL_error(L, "[guardNew] pair %d; got %d and %d, need 1 to %d", k, i + 1, j + 1, n);
-    int a = RL_MIN(g->leader[i], g->leader[j]), b = RL_MAX(g->leader[i], g->leader[j]);
-    for (int m = 0; m < n; m++)
-      if (g->leader[m] == b) g->leader[m] = a;
-  }
-  lua_pushcclosure(L, guard_call, 1);
-  return 1;
 }
 
 /* Memory ------------------------------------------------------------------------------------------------------------------------ */
@@ -279,7 +125,6 @@ static int env(lua_State *L) {
 static const bind_reg core[] = { { "isFake", is_fake },
                                  { "isNumberResult", is_number_result },
                                  { "tensorFacts", tensor_facts },
-                                 { "guardNew", guard_new },
                                  { "memory", memory },
                                  { "resetPeak", reset_peak },
                                  { "releaseCache", release_cache },

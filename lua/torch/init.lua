@@ -54,7 +54,7 @@ local lazy = {
    save = 'serialize', load = 'serialize', saveobj = 'serialize', loadobj = 'serialize', serialize = 'serialize', deserialize = 'serialize',
    serializeToStorage = 'serialize', deserializeFromStorage = 'serialize',
    File = 'File', DiskFile = 'File', MemoryFile = 'File', PipeFile = 'File',
-   autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', compiler = 'compile',
+   autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', markDynamic = 'compile', compiler = 'compile',
    multinomialAlias = 'random', multinomialAliasSetup = 'random',
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
    conv2 = 'conv', xcorr2 = 'conv', conv3 = 'conv', xcorr3 = 'conv', match = 'math', test = 'test', attention = 'attention',
