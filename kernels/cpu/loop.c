@@ -4,11 +4,13 @@
 #include "loop.h"
 #include "walk.h"
 #include "rows.h"
+#include "tile.h"
 
 #define ISA(I) \
   extern const rl_ew_fn rl_ew_table_##I[RL_NOP][RL_NDTYPE], rl_cast_table_##I[RL_NDTYPE][RL_NDTYPE]; \
   extern const rl_red_fns rl_red_table_##I[RL_NOP][RL_NDTYPE]; \
-  extern const rl_row_fns rl_row_table_##I;
+  extern const rl_row_fns rl_row_table_##I; \
+  extern const rl_tile_fns *const rl_tile_table_##I[2];
 #ifdef RL_HAVE_base
 ISA(base)
 #endif
@@ -23,28 +25,30 @@ typedef struct isa {
   const rl_ew_fn (*ew)[RL_NDTYPE], (*cast)[RL_NDTYPE];
   const rl_red_fns (*red)[RL_NDTYPE];
   const rl_row_fns *rows;
+  const rl_tile_fns *const *tiles;
 } isa;
 static isa best;
 __attribute__((constructor)) static void pick_isa(void) {
 #ifdef RL_HAVE_base
-  best = (isa){ rl_ew_table_base, rl_cast_table_base, rl_red_table_base, &rl_row_table_base };
+  best = (isa){ rl_ew_table_base, rl_cast_table_base, rl_red_table_base, &rl_row_table_base, rl_tile_table_base };
 #endif
 #ifdef RL_HAVE_v3
 #ifndef RL_HAVE_base
-  best = (isa){ rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3 };
+  best = (isa){ rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3, rl_tile_table_v3 };
 #endif
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    best = (isa){ rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3 };
+    best = (isa){ rl_ew_table_v3, rl_cast_table_v3, rl_red_table_v3, &rl_row_table_v3, rl_tile_table_v3 };
 #endif
 #ifdef RL_HAVE_v4
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-    best = (isa){ rl_ew_table_v4, rl_cast_table_v4, rl_red_table_v4, &rl_row_table_v4 };
+    best = (isa){ rl_ew_table_v4, rl_cast_table_v4, rl_red_table_v4, &rl_row_table_v4, rl_tile_table_v4 };
 #endif
 }
 
 const rl_row_fns *rl_rows(void) { return best.rows; }
+const rl_tile_fns *rl_tiles(rl_dtype dt) { return best.tiles[dt == RL_F64]; }
 
 /* ---- elementwise ---- */
 
