@@ -46,7 +46,7 @@ describe('names of', function()
          assert.equal('', missing(class, member(torch.getmetatable('torch.' .. class))))
       end)
    end
-   for _, package in ipairs { 'paths', 'sys', 'xlua', 'tds' } do
+   for _, package in ipairs { 'paths', 'sys', 'xlua', 'tds', 'threads' } do
       it('package ' .. package, function() assert.equal('', missing(package, member(require(package)))) end)
    end
    it('globals and additions to string and table', function()

@@ -136,6 +136,7 @@ void bind_open_facts(lua_State *L);
 void bind_open_guard(lua_State *L);
 void bind_open_file(lua_State *L);
 void bind_open_os(lua_State *L);
+void bind_open_thread(lua_State *L);
 int bind_cuda_storage(lua_State *L);
 void bind_push_constructor(lua_State *L, rl_dtype dt, rl_device dev);
 void bind_open_cuda(lua_State *L);

@@ -465,6 +465,7 @@ RL_API int luaopen_relume_core(lua_State *L) {
   bind_open_guard(L);
   bind_open_file(L);
   bind_open_os(L);
+  bind_open_thread(L);
   bind_open_cuda(L);
   if (bind_open_graph) bind_open_graph(L);
   if (bind_open_plan) bind_open_plan(L);

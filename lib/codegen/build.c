@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,24 +54,27 @@ static void mix_bytes(digest *d, const void *p, size_t n) {
 
 static void mix_text(digest *d, const char *s) { mix_bytes(d, s, strlen(s) + 1); }
 
-/* The first of cc, gcc and clang on the path. */
-static const char *compiler(void) {
-  static char found[512];
-  static bool looked;
+static char compiler_found[512];
+static pthread_once_t compiler_once = PTHREAD_ONCE_INIT;
+
+static void find_compiler(void) {
   static const char *const names[] = { "cc", "gcc", "clang" };
-  if (looked) return *found ? found : NULL;
-  looked = true;
   const char *path = getenv("PATH");
-  for (size_t k = 0; path && k < 3 && !*found; k++) {
+  for (size_t k = 0; path && k < 3; k++) {
     for (const char *p = path; *p;) {
       size_t n = strcspn(p, ":");
-      snprintf(found, sizeof found, "%.*s/%s", (int)n, p, names[k]);
-      if (access(found, X_OK) == 0) return found;
-      *found = 0;
+      snprintf(compiler_found, sizeof compiler_found, "%.*s/%s", (int)n, p, names[k]);
+      if (access(compiler_found, X_OK) == 0) return;
+      *compiler_found = 0;
       p += n + (p[n] == ':');
     }
   }
-  return *found ? found : NULL;
+}
+
+/* The first of cc, gcc and clang on the path. */
+static const char *compiler(void) {
+  pthread_once(&compiler_once, find_compiler);
+  return *compiler_found ? compiler_found : NULL;
 }
 
 bool rl_build_has_compiler(void) { return compiler() != NULL; }
@@ -93,12 +97,19 @@ static void mix_cpu(digest *d) {
   fclose(f);
 }
 
+/* What all keys of this process share. */
+static digest machine = { 0xcbf29ce484222325u, 0x84222325cbf29ce4u };
+static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
+static void mix_machine(void) {
+  for (int i = 0; flags_common[i]; i++) mix_text(&machine, flags_common[i]);
+  mix_compiler(&machine, compiler());
+  mix_cpu(&machine);
+  mix_text(&machine, rl_prelude_text);
+}
+
 static void make_key(const char *source, char key[40]) {
-  digest d = { 0xcbf29ce484222325u, 0x84222325cbf29ce4u };
-  for (int i = 0; flags_common[i]; i++) mix_text(&d, flags_common[i]);
-  mix_compiler(&d, compiler());
-  mix_cpu(&d);
-  mix_text(&d, rl_prelude_text);
+  pthread_once(&machine_once, mix_machine);
+  digest d = machine;
   mix_text(&d, source);
   snprintf(key, 40, "%016" PRIx64 "%016" PRIx64, d.a, d.b);
 }
@@ -221,15 +232,47 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-rl_status rl_build(const char *source, rl_built *out) {
-  char folder[400], key[40];
-  memset(out, 0, sizeof *out);
-  if (!compiler()) return rl_error("[compile] no C compiler; looked for cc, gcc and clang on the path");
-  if (!rl_build_folder(folder, sizeof folder)) return rl_error("[compile] no folder to cache kernels in; set RELUME_CACHE");
-  make_key(source, key);
+/* ---- libraries of this process ---- */
+
+/* A library that is loaded, or that one thread builds while the others that need it wait. It stays: plans share it. */
+typedef struct library {
+  struct library *next;
+  char key[40];
+  void *handle;
+  bool busy;
+} library;
+static library *libraries[256];
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t library_done = PTHREAD_COND_INITIALIZER;
+
+/* The library of a key: loaded, or this thread's to build and to settle. NULL when memory is out. */
+static library *claim(const char *key) {
+  library **head = &libraries[(unsigned char)key[0] * 31u % 256u ^ (unsigned char)key[15]];
+  pthread_mutex_lock(&library_lock);
+  library *l = *head;
+  while (l && strcmp(l->key, key)) l = l->next;
+  while (l && l->busy) pthread_cond_wait(&library_done, &library_lock);
+  if (!l && (l = calloc(1, sizeof *l))) {
+    memcpy(l->key, key, sizeof l->key);
+    l->next = *head;
+    *head = l;
+  }
+  if (l && !l->handle) l->busy = true;
+  pthread_mutex_unlock(&library_lock);
+  return l;
+}
+
+static void settle(library *l, void *handle) {
+  pthread_mutex_lock(&library_lock);
+  l->handle = handle;
+  l->busy = false;
+  pthread_cond_broadcast(&library_done);
+  pthread_mutex_unlock(&library_lock);
+}
+
+/* From the folder, or built. */
+static rl_status obtain(const char *source, const char *folder, const char *key, rl_built *out) {
   snprintf(out->path, sizeof out->path, "%s/%s.so", folder, key);
-  double start = seconds();
-  out->from_cache = true;
   if (access(out->path, R_OK) == 0) out->handle = open_checked(out->path, key);
   if (!out->handle) {
     out->from_cache = false;
@@ -238,8 +281,24 @@ rl_status rl_build(const char *source, rl_built *out) {
     out->handle = open_checked(out->path, key);
     if (!out->handle) return rl_error("[compile] cannot load %s: %s", out->path, dlerror());
   }
-  out->seconds = seconds() - start;
   return RL_OK;
+}
+
+rl_status rl_build(const char *source, rl_built *out) {
+  char folder[400], key[40];
+  memset(out, 0, sizeof *out);
+  if (!compiler()) return rl_error("[compile] no C compiler; looked for cc, gcc and clang on the path");
+  if (!rl_build_folder(folder, sizeof folder)) return rl_error("[compile] no folder to cache kernels in; set RELUME_CACHE");
+  make_key(source, key);
+  double start = seconds();
+  out->from_cache = true;
+  library *l = claim(key);
+  if (!l) return rl_error_status(RL_OOM, "[compile] out of memory");
+  rl_status s = RL_OK;
+  if (l->handle) out->handle = l->handle;
+  else settle(l, (s = obtain(source, folder, key, out)) == RL_OK ? out->handle : NULL);
+  out->seconds = seconds() - start;
+  return s;
 }
 
 void *rl_build_symbol(const rl_built *b, const char *name) { return dlsym(b->handle, name); }

@@ -178,8 +178,7 @@ static void debug_compiled(const rl_plan *p) {
 
 static void warn_interpreted(const char *why) {
   static bool warned;
-  if (!warned) fprintf(stderr, "relume: no compiled kernels, graphs run in the interpreter: %s\n", why);
-  warned = true;
+  if (!__atomic_exchange_n(&warned, true, __ATOMIC_RELAXED)) fprintf(stderr, "relume: no compiled kernels, graphs run in the interpreter: %s\n", why);
 }
 
 static rl_status compile(rl_plan *p, bool strict) {

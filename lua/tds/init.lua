@@ -195,13 +195,13 @@ vec_mt = class('tds.Vec', Vec, tds.Vec)
 local Counter = torch.class('tds.AtomicCounter', tds)
 
 --- A counter that starts at 0.
-function Counter:__init(value) self.value = value or 0 end
-function Counter:inc()
-   self.value = self.value + 1
-   return self.value
+-- One for all threads that share its storage (threads.sharedserialize).
+function Counter:__init(value)
+   self.count = torch.LongStorage {value or 0}
 end
-function Counter:get() return self.value end
-function Counter:set(value) self.value = value end
+function Counter:inc() return C.atomicAdd(self.count, 1, 1) end
+function Counter:get() return C.atomicAdd(self.count, 1, 0) end
+function Counter:set(value) self.count[1] = value end
 
 tds.hash, tds.vec, tds.atomic_counter = tds.Hash, tds.Vec, tds.AtomicCounter
 tds.C = C

@@ -88,6 +88,8 @@ return {
       unpack_class usage usage_module who ]],
    tds = [[
       AtomicCounter C Hash Vec atomic_counter hash vec ]],
+   threads = [[
+      Condition Mutex Thread Threads safe ]],
    extensions = [[
       string.gfind string.split string.tosymbol table.prune table.splice table.unpack ]],
    globals = [[
