@@ -179,7 +179,7 @@ function Emit:guards()
       elseif g.kind == 'pin' or g.kind == 'test' and (sizes.hasHole(g.a) or sizes.hasHole(g.b)) then
          self.late[#self.late + 1] = g
       else
-         local x = g.src and self:load(g.src)
+         local x = g.src and g.kind ~= 'samecell' and self:load(g.src)
          self:check(g, guards[g.kind](self, g, x), x)
       end
    end
@@ -372,7 +372,7 @@ function val.func(self, v)
    local name = self.built[v]
    if name then return name end
    local bytecode = require 'relume.jit.bytecode'
-   name = self:keep(self.body, fmt('loadstring(%s)', self:k(bytecode.dump(v.proto))))
+   name = self:keep(self.body, fmt('%s()', self:k(bytecode.maker(v.proto))))
    self.built[v] = name
    local e = envOf(v)
    if e ~= _G then self.body[#self.body + 1] = fmt('setfenv(%s, %s)', name, self:k(e)) end
@@ -474,9 +474,24 @@ function Emit:effects(results)
    self.returns = concat(list, ', ')
 end
 
+-- Two variables of closures that may be other ones at the next call must stay two when one is written.
+function Emit:distinctCells()
+   local list = self.ctx.cellList
+   for i, a in ipairs(list) do
+      for k = 1, i - 1 do
+         local b = list[k]
+         if (a.dirty or b.dirty) and (a.src.kind == 'fupv' or b.src.kind == 'fupv') then
+            local g = {kind = 'distinctcell', src = a.src, other = b.src}
+            self:check(g, guard.conditions.distinctcell(self, g))
+         end
+      end
+   end
+end
+
 -- Two tables that may be another pair at the next call must stay two when one is written.
 function Emit:distinct()
    local ctx = self.ctx
+   self:distinctCells()
    if #ctx.touched == 0 then return end
    for _, a in ipairs(ctx.tables) do
       if a.struct then
@@ -499,7 +514,7 @@ local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, 
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
-local withGrad = rt.withGrad
+local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 
 --- Source text of the finished function.
