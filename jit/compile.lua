@@ -12,6 +12,7 @@ require 'relume.jit.builtin'
 require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
+local history = require 'relume.jit.history'
 local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
 require 'relume.jit.leave'
@@ -121,6 +122,11 @@ function M.capture(f, marks, opts, state, place, ...)
       if ctx.gradStart ~= nil then C.setGradEnabled(ctx.gradStart) ctx.gradEnd = ctx.gradNow end
       ctx.mutates = ctx.graph and ctx.graph:count() > 0 -- also ops whose results are dropped: they draw random numbers
       emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
+      if ctx.escapes or ctx.rewritten then
+         ctx.stopAt = nil
+         history.joint(ctx)
+         emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
+      end
    end, handler)
    ctx:stop()
    if not ok then return nil, asBreak(ctx, e), ctx end
@@ -138,17 +144,29 @@ M.backends = {
    end,
 }
 
-local function planRunner(ctx, opts)
-   local g, backend = ctx.graph, opts.backend
+local function called(h, ...) return h(...) end
+
+-- graph, inputs -> what runs it, what that is given first, and the plan when it is one of ours.
+local function compiler(opts)
+   local backend = opts.backend
    if backend == 'c' then backend = nil end
    backend = M.backends[backend] or backend
-   if backend then
-      local f = backend(g, ctx.inputs)
-      assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
-      return function(h, ...) return h(...) end, f
+   if not backend then
+      return function(g)
+         local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
+         return plan.call, plan, plan
+      end
    end
-   local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
-   return plan.call, plan, plan
+   return function(g, inputs)
+      local f = backend(g, inputs)
+      assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
+      return called, f
+   end
+end
+
+local function planRunner(ctx, opts)
+   if not ctx.joint then return compiler(opts)(ctx.graph, ctx.inputs) end
+   return called, history.compile(ctx, compiler(opts))
 end
 
 -- Compiles the graph; nil when there is nothing to run. Returns true, what runs it, what that is given first, and the plan when it is one of ours.

@@ -205,7 +205,7 @@ local function rowText(f)
    for d = 1, #f.sizes do s[d] = f.sizes[d] end
    for _, d in ipairs(f.free or {}) do s[d[1]] = '?' end
    local rest = not f.free and fmt(' %s+%d/%d', concat(f.strides, ','), f.offset, f.storageSize) or ''
-   return fmt('%s %s %s%s %s', f.type, tostring(f.requiresGrad), concat(s, 'x'), rest, concat(free, ','))
+   return fmt('%s %s%s %s%s %s', f.type, tostring(f.requiresGrad), f.history and ' made' or '', concat(s, 'x'), rest, concat(free, ','))
 end
 
 -- Behind the check: the plan and its holes.
@@ -400,6 +400,14 @@ function Emit:line(...) self.body[#self.body + 1] = fmt(...) end
 
 local change = {}
 function change.flag(self, c, x) self:line('requiresGrad(%s, %s)', x, tostring(c.on)) end
+function change.history(self, c)
+   local ctx = self.ctx
+   ctx.rewritten = ctx.rewritten or {}
+   if not ctx.rewritten[c.v] then
+      ctx.rewritten[c.v] = true
+      table.insert(ctx.rewritten, c.v)
+   end
+end
 function change.grad(self, c, x) self:line('setGrad(%s, %s)', x, self:out(self.ctx.byfake[c.fake] or {k = 'tensor', fake = c.fake})) end
 function change.ungrad(self, _, x) self:line('setGrad(%s, nil)', x) end
 
