@@ -2,7 +2,6 @@
 -- parameter names stay as they are: the class's method looks its object up in a table with weak keys.
 
 local compile = require 'relume.jit.compile'
-local call = require 'relume.jit.call'
 
 local M = {}
 local compiled = setmetatable({}, {__mode = 'k'}) -- module -> {forward =, backward =}
@@ -23,13 +22,11 @@ local function patch(mt, name)
    if patched[key][name] then return patched[key][name] end
    local method = rawget(key, name)
    patched[key][name] = method
-   local function look(self, ...)
+   rawset(key, name, function(self, ...)
       local c = compiled[self]
       if c and c[name] then return c[name](self, ...) end
       return method(self, ...)
-   end
-   rawset(key, name, look)
-   call.wrapped[look] = method -- captured code evaluates the method itself, whatever object it is called on
+   end)
    return method
 end
 

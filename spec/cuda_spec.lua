@@ -191,23 +191,80 @@ describe('CUDA', function()
       local rows = torch.LongTensor {2, 5, 2}
       both('index', function(a, k, s) return a:index(1, k), a:index(2, k), a:clone():indexAdd(1, k, s), a:clone():indexCopy(1, k, s), a:clone():indexFill(1, k, 4) end, 1e-6, x, rows,
          sample('Float', 3, 5))
-      local ok, message = pcall(function() return x:cuda():index(1, device(torch.LongTensor {9})) end)
+      local far = x:cuda():index(1, device(torch.LongTensor {2, 9})) -- told when the host next waits
+      local ok, message = pcall(cutorch.synchronize)
       assert.is_false(ok)
-      assert.truthy(message:find('out of range', 1, true))
+      assert.truthy(message:find('[index_select] index out of range; got 9 at element 2, need 1 to 6', 1, true))
+      assert.equal(x[2][3], far[1][3])
+      local long, many = torch.LongTensor(300):random(6), sample('Float', 300, 5)
+      both('many rows', function(a, k, s) return a:clone():indexAdd(1, k, s), a:clone():indexCopy(1, k, s) end, 0, x, long, many)
       both('masked', function(a) return a:clone():maskedFill(a:gt(0), 2) end, 0, x)
    end)
 
-   gpu('an op without a kernel says so, or runs on the host when allowed', function()
-      local x = torch.CudaTensor(4, 5):uniform()
-      local ok, message = pcall(torch.sort, x, 2)
-      assert.is_false(ok)
-      assert.truthy(message:find('no CUDA kernel', 1, true))
-      cutorch.setHostOps(true)
-      local v, i = torch.sort(x, 2)
-      cutorch.setHostOps(false)
-      local w, j = torch.sort(x:float(), 2)
-      close(w, v, 0, 'sort')
-      close(j, i, 0, 'sort')
+   gpu('sorted lines of any length', function()
+      for _, d in ipairs {'Float', 'Double', 'Half', 'Byte', 'Long'} do
+         for _, long in ipairs {1, 7, 33, 1024, 1025, 5000} do
+            local x = sample(d, 2, long)
+            both(d .. ' sort ' .. long, function(a)
+               local v, i = torch.sort(a, 2)
+               local w, j = torch.sort(a, 2, true)
+               return v, i, w, j
+            end, 0, x)
+         end
+      end
+      local x = sample('Float', 40, 9)
+      x[3][1], x[5][1], x[7][1] = 0 / 0, math.huge, -0
+      both('along other dimensions', function(a)
+         local v, i = torch.sort(a, 1)
+         local t, k = torch.topk(a, 3, 1, true)
+         local q, p = torch.kthvalue(a:t(), 2, 2)
+         local m, last = torch.mode(torch.floor(a), 2)
+         return v, i, t, k, q, p, m, last, torch.median(a)
+      end, 0, x)
+   end)
+
+   gpu('running sums, selections and draws', function()
+      for _, d in ipairs {'Float', 'Double', 'Int'} do
+         both(d .. ' scans', function(a) return torch.cumsum(a, 1), torch.cumsum(a, 2), torch.cumprod(a:sign(), 2) end, (tolerances[d] or 0) * 40, sample(d, 3, 2500))
+         both(d .. ' selections', function(a)
+            local b = a:clone()
+            return torch.nonzero(a:gt(0)), a:maskedSelect(a:gt(1)), b:maskedCopy(b:lt(0), a:clone():fill(7)), torch.nonzero(a[1])
+         end, 0, sample(d, 3, 1500))
+      end
+      local p = torch.FloatTensor(4, 30):uniform()
+      torch.manualSeed(5)
+      local a, b, c = torch.multinomial(p, 7), torch.multinomial(p, 40, true), torch.randperm(50)
+      torch.manualSeed(5)
+      close(a, torch.multinomial(p:cuda(), 7), 0, 'without replacement')
+      close(b, torch.multinomial(p:cuda(), 40, true), 0, 'with replacement')
+      close(c, torch.randperm(50), 0, 'randperm')
+      assert.has_error(function()
+         torch.multinomial(p:cuda():fill(-1), 1)
+         cutorch.synchronize()
+      end)
+   end)
+
+   gpu('convolutions and pooling', function()
+      for _, d in ipairs {'Float', 'Double', 'Half'} do
+         local t = d == 'Half' and 2e-2 or d == 'Float' and 2e-4 or 1e-11
+         local x, w, b = sample(d, 3, 4, 9, 8), sample(d, 6, 2, 3, 3), sample(d, 6)
+         both(d .. ' conv2d', function(p, q, r)
+            local y = C.op.conv2d(p, q, r, {2, 1}, {1, 2}, {1, 2}, 2)
+            return y, C.op.conv2d_dx(y, q, {9, 8}, {2, 1}, {1, 2}, {1, 2}, 2), C.op.conv2d_dw(y, p, {3, 3}, {2, 1}, {1, 2}, {1, 2}, 2)
+         end, t * 20, x, w, b)
+         both(d .. ' pooling', function(p)
+            local y, i = C.op.max_pool2d(p, {3, 2}, {2, 2}, {1, 0}, {1, 1}, true)
+            local z = C.op.avg_pool2d(p, {3, 2}, {2, 1}, {1, 0}, true, false)
+            local u = C.op.adaptive_avg_pool2d(p, {4, 3})
+            return y, i, C.op.max_pool2d_dx(y, i, {9, 8}), z, C.op.avg_pool2d_dx(z, {9, 8}, {3, 2}, {2, 1}, {1, 0}, true, false), u, C.op.adaptive_avg_pool2d_dx(u, {9, 8})
+         end, t * 4, x)
+      end
+   end)
+
+   gpu('linear algebra runs on the host', function()
+      local x = torch.FloatTensor(5, 5):uniform():add(torch.eye(5):float())
+      close(torch.inverse(x), torch.inverse(x:cuda()), 1e-5, 'inverse')
+      assert.is_true(cutorch.memoryStats().hostOps > 0)
    end)
 
    gpu('gradients of a small network, and a training step', function()

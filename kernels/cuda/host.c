@@ -1,4 +1,4 @@
-/* Between host and device: copies of tensors, and ops that have no CUDA kernel yet, run on the host when that was asked for.
+/* Between host and device: copies of tensors, and ops that run on the host: linear algebra (LAPACK), and what has no CUDA kernel when asked for.
  * (CPU tensor) <-> (CUDA tensor) */
 #include <string.h>
 #include "../../lib/runtime/cuda_impl.h"
@@ -65,7 +65,8 @@ static rl_status host_copies(rl_op op, rl_tensor *const *in, int nin, rl_tensor 
 rl_status rl_cuda_host_op(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out) {
   const rl_op_info *o = &rl_ops[op];
   rl_tensor *h[RL_MAXIN] = { 0 }, *r[RL_MAXOUT] = { 0 };
-  if (!host_ops || !o->kernel[RL_CPU] || nin > RL_MAXIN)
+  bool lapack = op >= RL_OP_INVERSE && op <= RL_OP_SVD;
+  if (!(host_ops || lapack) || !o->kernel[RL_CPU] || nin > RL_MAXIN)
     return rl_error("[%s] no CUDA kernel yet; got a CUDA tensor, need a CPU tensor (x:float()) or cutorch.setHostOps(true)", o->name);
   cuda_count_host_op();
   rl_status s = host_copies(op, in, nin, h);

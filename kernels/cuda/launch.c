@@ -1,5 +1,6 @@
 /* Elementwise rows, casts and reductions on CUDA tensors: argument blocks, kernels by name, launches.
  * The kernels' text comes from source.c; each is compiled at its first use. */
+#include "../../lib/runtime/cuda_impl.h"
 #include "launch.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,12 @@ rl_cuda_fn *cuda_row_fn(rl_op op, rl_dtype dt, const char *entry) {
   return f;
 }
 
-rl_cuda_fn *cuda_prim_fn(rl_dtype dt, const char *entry) {
+rl_cuda_fn *cuda_prim_fn(rl_dtype dt, const char *file, const char *entry) {
   char key[64];
-  snprintf(key, sizeof key, "%s_%s", entry, rl_dtypes[dt].suffix);
+  snprintf(key, sizeof key, "%s_%s_%s", file, entry, rl_dtypes[dt].suffix);
   rl_cuda_fn *f = rl_cuda_find(key);
   if (f) return f;
-  char *src = rl_cuda_prim_source(dt);
+  char *src = rl_cuda_prim_source(dt, file);
   f = src ? rl_cuda_kernel(key, src, entry) : NULL;
   free(src);
   return f;
@@ -52,6 +53,7 @@ static void ew_join(cuda_ew *e, int nt) {
 void cuda_ew_init(cuda_ew *e, const rl_tensor *shape, int skip, int nt, const rl_tensor *const *t) {
   memset(e, 0, sizeof *e);
   e->n = 1;
+  e->err = cuda_error_words();
   for (int d = 0; d < shape->ndim; d++) {
     if (d == skip) continue;
     e->n *= e->size[e->nd] = shape->size[d];
@@ -69,7 +71,7 @@ void cuda_ew_init(cuda_ew *e, const rl_tensor *shape, int skip, int nt, const rl
 rl_status cuda_run_ew(rl_cuda_fn *f, rl_op op, cuda_ew *e) {
   if (!f) return RL_ERR;
   if (e->n == 0) return RL_OK;
-  int64_t blocks = RL_MIN((e->n + 255) / 256, 132 * 16);
+  int64_t blocks = RL_MIN((e->n + 255) / 256, rl_cuda_processors() * 16);
   return rl_cuda_launch(f, rl_ops[op].name, blocks, 256, (void *[]){ e });
 }
 
@@ -200,6 +202,6 @@ rl_status rl_cuda_arg_run(rl_op op, rl_tensor *const *in, int nin, const rl_attr
   if (rl_numel(in[0]) == 0) return rl_error("[%s] of an empty tensor has no value", rl_ops[op].name);
   cuda_red_init(&l, in[0], a, out[0]);
   l.splits = op == RL_OP_ARGMAX;
-  rl_cuda_fn *f = cuda_prim_fn(in[0]->dtype, "arg");
+  rl_cuda_fn *f = cuda_prim_fn(in[0]->dtype, "prims", "arg");
   return f ? rl_cuda_launch(f, rl_ops[op].name, l.nout, 128, (void *[]){ &l }) : RL_ERR;
 }

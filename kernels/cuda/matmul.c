@@ -1,8 +1,10 @@
 /* Matrix products on cuBLASLt (float types; TF32 when switched on) and a plain kernel (integers).
  * Row-major C = A B is computed as the column-major C' = B' A', so nothing is transposed in memory. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
-#include "launch.h"
+#include "../../lib/runtime/cuda_impl.h"
+#include "conv.h"
 
 typedef struct {
   uint64_t algo[8];
@@ -32,6 +34,7 @@ static bool tf32;
 #define LT_WORK ((size_t)32 << 20)
 
 void rl_cuda_set_tf32(bool on) { tf32 = on; }
+bool rl_cuda_tf32(void) { return tf32; }
 
 static rl_status lt_open(void) {
   static const char *const names[] = { "cublasLtCreate",
@@ -90,33 +93,88 @@ static void *layout_of(const mat *m, int64_t batch) {
   return l;
 }
 
-/* r = x y; r is row-major with unit stride along its rows. Column-major: r' (n, m) = op(y') op(x'). */
-static rl_status product(const mat *x, const mat *y, const mat *r, double alpha, double beta) {
-  int64_t batch = r->t->ndim == 3 ? r->t->size[0] : 1;
-  rl_dtype dt = r->t->dtype;
-  int compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, found = 0;
-  int32_t ta = y->trans, tb = x->trans;
-  void *desc = NULL, *pref = NULL, *la = layout_of(y, batch), *lb = layout_of(x, batch), *lc = layout_of(r, batch),
-       *work = rl_cuda_workspace(LT_WORK);
-  size_t limit = LT_WORK;
-  float fa = (float)alpha, fb = (float)beta;
+/* Products that were made before: descriptors, layouts and the algorithm the library chose. */
+typedef struct shape {
+  int64_t rows[3], cols[3], ld[3], step[3], batch;
+  int trans[3], dt, compute, dev, pad;
+} shape;
+typedef struct made {
+  struct made *next;
+  shape key;
+  void *desc, *a, *b, *c;
   lt_result best;
-  int s = lt.desc(&desc, compute, dt == RL_F64 ? 1 : 0);
-  if (!s) s = lt.desc_set(desc, 3, &ta, sizeof ta);
-  if (!s) s = lt.desc_set(desc, 4, &tb, sizeof tb);
+} made;
+enum { BUCKETS = 512 };
+static made *known[BUCKETS];
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned bucket(const shape *k) {
+  uint64_t h = 0xcbf29ce484222325u;
+  const int64_t *w = (const int64_t *)k;
+  for (size_t i = 0; i < sizeof *k / 8; i++) h = (h ^ (uint64_t)w[i]) * 0x100000001b3u;
+  return (unsigned)(h >> 32) % BUCKETS;
+}
+
+static rl_status make_product(const shape *k, const mat *x, const mat *y, const mat *r, made *m) {
+  void *pref = NULL;
+  int32_t ta = y->trans, tb = x->trans;
+  size_t limit = LT_WORK;
+  int found = 0, s = lt.desc(&m->desc, k->compute, k->dt == RL_F64 ? 1 : 0);
+  m->a = layout_of(y, k->batch), m->b = layout_of(x, k->batch), m->c = layout_of(r, k->batch);
+  if (!s) s = lt.desc_set(m->desc, 3, &ta, sizeof ta);
+  if (!s) s = lt.desc_set(m->desc, 4, &tb, sizeof tb);
   if (!s) s = lt.pref(&pref);
   if (!s) s = lt.pref_set(pref, 1, &limit, sizeof limit);
-  void *h = handle[rl_cuda_device()];
-  if (!s && la && lb && lc) s = lt.heuristic(h, desc, la, lb, lc, lc, pref, 1, &best, &found);
-  if (!s && found)
-    s = lt.matmul(h, desc, dt == RL_F64 ? (void *)&alpha : &fa, rl_data(y->t), la, rl_data(x->t), lb, dt == RL_F64 ? (void *)&beta : &fb,
-                  rl_data(r->t), lc, rl_data(r->t), lc, best.algo, work, LT_WORK, NULL);
+  if (!s && m->a && m->b && m->c) s = lt.heuristic(handle[k->dev], m->desc, m->a, m->b, m->c, m->c, pref, 1, &m->best, &found);
   if (pref) lt.pref_free(pref);
-  if (la) lt.layout_free(la);
-  if (lb) lt.layout_free(lb);
-  if (lc) lt.layout_free(lc);
-  if (desc) lt.desc_free(desc);
   return s || !found ? rl_error("[matmul] cuBLASLt has no product for these matrices; status %d", s) : RL_OK;
+}
+
+static made *product_of(const shape *k, const mat *x, const mat *y, const mat *r) {
+  unsigned b = bucket(k);
+  for (made *m = known[b]; m; m = m->next)
+    if (!memcmp(&m->key, k, sizeof *k)) return m;
+  made *m = calloc(1, sizeof *m);
+  if (!m) {
+    rl_error_status(RL_OOM, "[matmul] out of memory");
+    return NULL;
+  }
+  m->key = *k;
+  if (make_product(k, x, y, r, m) != RL_OK) {
+    if (m->a) lt.layout_free(m->a);
+    if (m->b) lt.layout_free(m->b);
+    if (m->c) lt.layout_free(m->c);
+    if (m->desc) lt.desc_free(m->desc);
+    free(m);
+    return NULL;
+  }
+  pthread_mutex_lock(&known_lock);
+  m->next = known[b];
+  known[b] = m;
+  pthread_mutex_unlock(&known_lock);
+  return m;
+}
+
+/* r = x y; r is row-major with unit stride along its rows. Column-major: r' (n, m) = op(y') op(x'). */
+static rl_status product(const mat *x, const mat *y, const mat *r, double alpha, double beta) {
+  rl_dtype dt = (rl_dtype)r->t->dtype;
+  shape k;
+  const mat *each[3] = { x, y, r };
+  memset(&k, 0, sizeof k);
+  for (int i = 0; i < 3; i++) {
+    k.rows[i] = each[i]->rows, k.cols[i] = each[i]->cols, k.ld[i] = each[i]->ld, k.trans[i] = each[i]->trans;
+    k.step[i] = each[i]->t->ndim == 3 ? each[i]->t->stride[0] : 0;
+  }
+  k.batch = r->t->ndim == 3 ? r->t->size[0] : 1;
+  k.dt = dt, k.compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, k.dev = rl_cuda_device();
+  made *m = product_of(&k, x, y, r);
+  void *work = rl_cuda_workspace(LT_WORK);
+  float fa = (float)alpha, fb = (float)beta;
+  if (!m) return RL_ERR;
+  if (!work) return RL_OOM;
+  int s = lt.matmul(handle[k.dev], m->desc, dt == RL_F64 ? (void *)&alpha : &fa, rl_data(y->t), m->a, rl_data(x->t), m->b,
+                    dt == RL_F64 ? (void *)&beta : &fb, rl_data(r->t), m->c, rl_data(r->t), m->c, m->best.algo, work, LT_WORK, cuda_stream());
+  return s ? rl_error("[matmul] cuBLASLt failed; status %d", s) : RL_OK;
 }
 
 static rl_status plain(rl_op op, const rl_tensor *x, const rl_tensor *y, rl_tensor *r) {
@@ -128,10 +186,10 @@ static rl_status plain(rl_op op, const rl_tensor *x, const rl_tensor *y, rl_tens
   wy.stride[d] = 0;
   cuda_ew_init(&e, r, -1, 3, (const rl_tensor *[]){ r, &wx, &wy });
   e.i[0] = x->size[d + 1], e.i[1] = x->stride[d + 1], e.i[2] = y->stride[d];
-  return cuda_run_ew(cuda_prim_fn(x->dtype, "mm"), op, &e);
+  return cuda_run_ew(cuda_prim_fn(x->dtype, "prims", "mm"), op, &e);
 }
 
-static rl_status multiply(rl_op op, rl_tensor *x, rl_tensor *y, rl_tensor *r, double alpha, double beta) {
+rl_status cuda_multiply(rl_op op, rl_tensor *x, rl_tensor *y, rl_tensor *r, double alpha, double beta) {
   mat a, b, c;
   rl_tensor *cx = NULL, *cy = NULL;
   if (rl_numel(r) == 0) return RL_OK;
@@ -153,7 +211,7 @@ static rl_status multiply(rl_op op, rl_tensor *x, rl_tensor *y, rl_tensor *r, do
 
 RL_CUDA_KERNEL(matmul) {
   (void)nin, (void)a;
-  return multiply(op, in[0], in[1], out[0], 1, 0);
+  return cuda_multiply(op, in[0], in[1], out[0], 1, 0);
 }
 
 /* x w^T + b: the bias is laid into the result first and the product added to it. */
@@ -162,9 +220,9 @@ RL_CUDA_KERNEL(linear) {
   rl_tensor x = *in[0], r = *out[0], w = *in[1];
   if (x.ndim != 2 || !rl_dtypes[x.dtype].is_float) return rl_error("[linear] CUDA; got %d dimensions, need 2", x.ndim);
   w.size[0] = in[1]->size[1], w.size[1] = in[1]->size[0], w.stride[0] = in[1]->stride[1], w.stride[1] = in[1]->stride[0];
-  if (!in[2]) return multiply(op, &x, &w, &r, 1, 0);
+  if (!in[2]) return cuda_multiply(op, &x, &w, &r, 1, 0);
   rl_tensor b = r;
   b.storage = in[2]->storage, b.offset = in[2]->offset, b.stride[0] = 0, b.stride[1] = in[2]->stride[0];
   RL_TRY(rl_cuda_move(&r, &b));
-  return multiply(op, &x, &w, &r, 1, 1);
+  return cuda_multiply(op, &x, &w, &r, 1, 1);
 }

@@ -264,4 +264,23 @@ RL_FN double rl_randn_f64(uint64_t seed, uint64_t counter, int64_t i) {
   double m = sqrt(-2. * log(u1)), t = 6.28318530717958647692 * u2;
   return m * (i & 1 ? sin(t) : cos(t));
 }
+/* What one counter gives: four floats or two doubles. */
+RL_FN void rl_rand_group(uint64_t seed, uint64_t counter, float *v) {
+  rl_words r = rl_philox(seed, counter);
+  for (int k = 0; k < 4; k++) v[k] = rl_unit_f32(r.w[k]);
+}
+RL_FN void rl_rand_group(uint64_t seed, uint64_t counter, double *v) {
+  rl_words r = rl_philox(seed, counter);
+  v[0] = rl_unit_f64(r.w[0], r.w[1]), v[1] = rl_unit_f64(r.w[2], r.w[3]);
+}
+RL_FN void rl_randn_group(uint64_t seed, uint64_t counter, float *v) {
+  rl_words r = rl_philox(seed, counter);
+  for (int k = 0; k < 4; k += 2) {
+    float m = sqrtf(-2.f * rl_log_f32(1.f - rl_unit_f32(r.w[k]))), u = rl_unit_f32(r.w[k + 1]);
+    v[k] = m * rl_turn_f32(u, false), v[k + 1] = m * rl_turn_f32(u, true);
+  }
+}
+RL_FN void rl_randn_group(uint64_t seed, uint64_t counter, double *v) {
+  v[0] = rl_randn_f64(seed, counter, 0), v[1] = rl_randn_f64(seed, counter, 1);
+}
 #endif

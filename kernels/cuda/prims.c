@@ -23,7 +23,7 @@ RL_CUDA_KERNEL(iota) {
   cuda_ew e;
   cuda_ew_init(&e, out[0], -1, 1, (const rl_tensor *[]){ out[0] });
   e.st[0][0] = out[0]->stride[0];
-  return e.n ? cuda_run_ew(cuda_prim_fn(out[0]->dtype, "iota"), op, &e) : RL_OK;
+  return e.n ? cuda_run_ew(cuda_prim_fn(out[0]->dtype, "prims", "iota"), op, &e) : RL_OK;
 }
 
 static rl_status draw(rl_op op, rl_tensor *r, bool normal) {
@@ -40,8 +40,10 @@ static rl_status draw(rl_op op, rl_tensor *r, bool normal) {
     return s;
   }
   cuda_ew_init(&e, r, -1, 1, (const rl_tensor *[]){ r });
-  e.i[0] = (int64_t)g->seed, e.i[1] = (int64_t)g->counter, e.i[2] = normal;
-  return cuda_run_ew(cuda_prim_fn(r->dtype, "draw"), op, &e);
+  int per = r->dtype == RL_F64 ? 2 : 4;
+  e.i[0] = (int64_t)g->seed, e.i[1] = (int64_t)g->counter, e.i[2] = normal, e.i[3] = e.n;
+  e.n = (e.n + per - 1) / per;
+  return cuda_run_ew(cuda_prim_fn(r->dtype, "prims", "draw"), op, &e);
 }
 RL_CUDA_KERNEL(rand) {
   UNUSED;
@@ -56,7 +58,7 @@ static rl_status triangle(rl_op op, const rl_tensor *x, rl_tensor *r, int64_t k,
   cuda_ew e;
   cuda_ew_init(&e, r, -1, 2, (const rl_tensor *[]){ r, x });
   e.i[0] = k, e.i[1] = x->size[x->ndim - 2], e.i[2] = x->size[x->ndim - 1], e.i[3] = lower;
-  return e.n ? cuda_run_ew(cuda_prim_fn(x->dtype, "tri"), op, &e) : RL_OK;
+  return e.n ? cuda_run_ew(cuda_prim_fn(x->dtype, "prims", "tri"), op, &e) : RL_OK;
 }
 RL_CUDA_KERNEL(tril) {
   UNUSED;
@@ -67,51 +69,40 @@ RL_CUDA_KERNEL(triu) {
   return triangle(op, in[0], out[0], a->v[0].i, false);
 }
 
-/* Waits for the device: an index out of range is an error of the call that has it. */
-static rl_status check_index(rl_op op, const rl_tensor *idx, int64_t n) {
-  cuda_ew e;
-  int64_t bad = INT64_MAX, got = 0;
-  void *word = rl_cuda_workspace(64);
-  if (!rl_numel(idx)) return RL_OK;
-  if (!word) return RL_OOM;
+/* Indices are checked where they are used; one out of range is told when the host next waits for the device. */
+static rl_status index_here(rl_op op, const rl_tensor *idx, int64_t n, cuda_ew *e) {
+  e->i[8] = op, e->i[9] = n;
   if (idx->device != RL_CUDA) return rl_error("[%s] index is on the host; got a CPU tensor, need a CudaLongTensor", rl_ops[op].name);
-  RL_TRY(rl_cuda_write(word, &bad, 8));
-  cuda_ew_init(&e, idx, -1, 2, (const rl_tensor *[]){ NULL, idx });
-  e.p[0] = word, e.i[0] = n;
-  RL_TRY(cuda_run_ew(cuda_prim_fn(RL_I64, "check_index"), op, &e));
-  RL_TRY(rl_cuda_read(&bad, word, 8));
-  if (bad == INT64_MAX) return RL_OK;
-  int64_t off = 0, i = bad;
-  for (int d = idx->ndim - 1; d >= 0; d--) off += i % idx->size[d] * idx->stride[d], i /= idx->size[d];
-  RL_TRY(rl_cuda_read(&got, (int64_t *)rl_data(idx) + off, 8));
-  return rl_error("[%s] index out of range; got %lld at element %lld, need 1 to %lld", rl_ops[op].name, (long long)got + 1, (long long)bad + 1,
-                  (long long)n);
+  if (n == 0 && rl_numel(idx)) return rl_error("[%s] index out of range; got an index into 0 elements", rl_ops[op].name);
+  return RL_OK;
 }
-static int64_t dim_size(const rl_tensor *t, int d) { return t->ndim ? t->size[d] : 1; }
-static int64_t dim_stride(const rl_tensor *t, int d) { return t->ndim ? t->stride[d] : 0; }
+#define dim_size cuda_dim_size
+#define dim_stride cuda_dim_stride
 
 RL_CUDA_KERNEL(gather) {
   UNUSED;
   int dim = (int)a->v[0].i;
   rl_tensor x = *in[0];
   cuda_ew e;
-  RL_TRY(check_index(op, in[1], dim_size(&x, dim)));
   if (x.ndim) x.stride[dim] = 0;
   cuda_ew_init(&e, in[1], -1, 3, (const rl_tensor *[]){ out[0], &x, in[1] });
-  e.i[0] = dim_stride(in[0], dim);
-  return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "gather"), op, &e) : RL_OK;
+  RL_TRY(index_here(op, in[1], dim_size(in[0], dim), &e));
+  e.i[0] = dim_stride(in[0], dim), e.i[1] = 1, e.i[2] = RL_MAX(1, e.n);
+  return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "prims", "gather"), op, &e) : RL_OK;
 }
 
 static rl_status scatter(rl_op op, rl_tensor *const *in, const rl_attrs *a, rl_tensor *r, int mode) {
   int dim = (int)a->v[0].i;
   const rl_tensor *idx = in[1], *src = in[2];
   cuda_ew e;
-  RL_TRY(check_index(op, idx, dim_size(r, dim)));
+  RL_TRY(index_here(op, idx, dim_size(r, dim), &e));
   RL_TRY(rl_cuda_move(r, in[0]));
   if (!rl_numel(idx)) return RL_OK;
+  if (idx->ndim == 1 && src->device == RL_CUDA && rl_numel(idx) > 64) return cuda_sorted_write(op, idx, src, r, dim, mode == 1);
   cuda_ew_init(&e, idx, idx->ndim ? dim : -1, 3, (const rl_tensor *[]){ r, src, idx });
   e.i[0] = dim_size(idx, dim), e.i[1] = dim_stride(r, dim), e.i[2] = dim_stride(src, dim), e.i[3] = dim_stride(idx, dim), e.i[4] = mode;
-  return cuda_run_ew(cuda_prim_fn(r->dtype, "scatter"), op, &e);
+  RL_TRY(index_here(op, idx, dim_size(r, dim), &e));
+  return cuda_run_ew(cuda_prim_fn(r->dtype, "prims", "scatter"), op, &e);
 }
 RL_CUDA_KERNEL(scatter) {
   UNUSED;
@@ -135,26 +126,30 @@ RL_CUDA_KERNEL(index_select) {
   int dim = (int)a->v[0].i;
   rl_tensor x = *in[0], w = index_along(in[1], out[0], dim);
   cuda_ew e;
-  RL_TRY(check_index(op, in[1], dim_size(&x, dim)));
+  int64_t inner = 1;
+  for (int d = dim + 1; d < x.ndim; d++) inner *= x.size[d];
   if (x.ndim) x.stride[dim] = 0;
   cuda_ew_init(&e, out[0], -1, 3, (const rl_tensor *[]){ out[0], &x, &w });
-  e.i[0] = dim_stride(in[0], dim);
-  return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "gather"), op, &e) : RL_OK;
+  RL_TRY(index_here(op, in[1], dim_size(in[0], dim), &e));
+  e.i[0] = dim_stride(in[0], dim), e.i[1] = RL_MAX(1, inner), e.i[2] = RL_MAX(1, rl_numel(in[1]));
+  return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "prims", "gather"), op, &e) : RL_OK;
 }
 
 static rl_status index_write(rl_op op, rl_tensor *const *in, const rl_attrs *a, rl_tensor *r, int mode) {
   int dim = (int)a->v[0].i;
   rl_tensor w = index_along(in[1], r, dim), src = *in[2];
   cuda_ew e;
-  RL_TRY(check_index(op, in[1], dim_size(r, dim)));
+  RL_TRY(index_here(op, in[1], dim_size(r, dim), &e));
   RL_TRY(rl_cuda_move(r, in[0]));
   if (!rl_numel(in[1]) || !rl_numel(r)) return RL_OK;
+  if (mode != 2 && rl_numel(in[1]) > 8) return cuda_sorted_write(op, in[1], in[2], r, dim, mode == 1);
   if (mode == 2)
     for (int d = 0; d < r->ndim; d++) src.stride[d] = 0;
   cuda_ew_init(&e, r, r->ndim ? dim : -1, 3, (const rl_tensor *[]){ r, &src, &w });
   e.i[0] = rl_numel(in[1]), e.i[1] = dim_stride(r, dim), e.i[2] = mode == 2 ? 0 : dim_stride(&src, dim), e.i[3] = dim_stride(&w, dim);
-  e.i[4] = mode == 2 && src.device == RL_CUDA ? 0 : mode;
-  return cuda_run_ew(cuda_prim_fn(r->dtype, "scatter"), op, &e);
+  e.i[4] = mode == 2 && src.device == RL_CUDA ? 0 : mode, e.i[5] = 1;
+  RL_TRY(index_here(op, in[1], dim_size(r, dim), &e));
+  return cuda_run_ew(cuda_prim_fn(r->dtype, "prims", "scatter"), op, &e);
 }
 RL_CUDA_KERNEL(index_add) {
   UNUSED;
@@ -173,11 +168,39 @@ RL_CUDA_KERNEL(take) {
   UNUSED;
   cuda_ew e;
   rl_tensor *x = NULL;
-  RL_TRY(check_index(op, in[1], rl_numel(in[0])));
   RL_TRY(rl_contiguous(in[0], &x));
   cuda_ew_init(&e, in[1], -1, 2, (const rl_tensor *[]){ out[0], in[1] });
   e.p[2] = rl_data(x);
-  rl_status s = e.n ? cuda_run_ew(cuda_prim_fn(x->dtype, "take"), op, &e) : RL_OK;
+  rl_status s = index_here(op, in[1], rl_numel(in[0]), &e);
+  if (s == RL_OK) s = e.n ? cuda_run_ew(cuda_prim_fn(x->dtype, "prims", "take"), op, &e) : RL_OK;
   rl_tensor_release(x);
   return s;
+}
+
+/* A line a block, of as many warps as the line can use. */
+static rl_status lines(rl_op op, const rl_tensor *x, const rl_tensor *y, rl_tensor *r, int dim, const char *entry, bool logs) {
+  cuda_ew e;
+  int64_t n = cuda_dim_size(x, dim), threads = 32;
+  if (!rl_numel(x)) return RL_OK;
+  cuda_ew_init(&e, r, r->ndim ? dim : -1, 3, (const rl_tensor *[]){ r, x, y });
+  e.i[0] = n, e.i[1] = cuda_dim_stride(r, dim), e.i[2] = cuda_dim_stride(x, dim), e.i[3] = y ? cuda_dim_stride(y, dim) : 0, e.i[4] = logs;
+  while (threads < 1024 && threads * 4 < n) threads *= 2;
+  rl_cuda_fn *f = cuda_prim_fn((rl_dtype)x->dtype, "rows", entry);
+  return f ? rl_cuda_launch(f, rl_ops[op].name, e.n, (int)threads, (void *[]){ &e }) : RL_ERR;
+}
+RL_CUDA_KERNEL(softmax) {
+  UNUSED;
+  return lines(op, in[0], NULL, out[0], (int)a->v[0].i, "softmax", false);
+}
+RL_CUDA_KERNEL(log_softmax) {
+  UNUSED;
+  return lines(op, in[0], NULL, out[0], (int)a->v[0].i, "softmax", true);
+}
+RL_CUDA_KERNEL(softmax_dx) {
+  UNUSED;
+  return lines(op, in[0], in[1], out[0], (int)a->v[0].i, "softmax_dx", false);
+}
+RL_CUDA_KERNEL(log_softmax_dx) {
+  UNUSED;
+  return lines(op, in[0], in[1], out[0], (int)a->v[0].i, "softmax_dx", true);
 }

@@ -1,10 +1,17 @@
 /* Hand-written kernels, one module per dtype: S storage type, C compute type, LD and ST between them (prelude and argument blocks are in front).
  * Writes at computed positions run one thread per line, in order, so that results do not depend on scheduling. */
-#define K extern "C" __global__ void
 K iota(const rl_ew a) { RL_EW_LOOP((S *)a.p[0])[t * a.st[0][0]] = ST((C)t); }
 #if RL_IS_FLOAT
+/* n counts groups that share a counter: four elements, two of double. i: seed, counter, normal, elements. */
 K draw(const rl_ew a) {
-  RL_EW_LOOP((S *)a.p[0])[t] = ST(a.i[2] ? RL_RANDN((uint64_t)a.i[0], (uint64_t)a.i[1], t) : RL_RAND((uint64_t)a.i[0], (uint64_t)a.i[1], t));
+  RL_EW_LOOP {
+    C v[4];
+    int per = sizeof(C) == 8 ? 2 : 4;
+    if (a.i[2]) rl_randn_group((uint64_t)a.i[0], (uint64_t)a.i[1] + (uint64_t)t, v);
+    else rl_rand_group((uint64_t)a.i[0], (uint64_t)a.i[1] + (uint64_t)t, v);
+    for (int k = 0; k < per; k++)
+      if (t * per + k < a.i[3]) ((S *)a.p[0])[t * per + k] = ST(v[k]);
+  }
 }
 #endif
 /* size: (outer..., rows, cols) as walked, with rows and columns told by i[1], i[2] = sizes. */
@@ -17,12 +24,18 @@ K tri(const rl_ew a) {
     ((S *)a.p[0])[o[0]] = keep ? ((const S *)a.p[1])[o[1]] : zero;
   }
 }
-/* out, x, idx over the shape of idx: i[0] = stride of x along dim. */
+/* An index that is checked: out of range becomes 0 and a note (i[8] = op, i[9] = bound). */
+RL_FN int64_t checked(const rl_ew &a, int64_t v, int64_t at) {
+  if ((uint64_t)v < (uint64_t)a.i[9]) return v;
+  rl_bad(a.err, a.i[8], v, at, a.i[9]);
+  return 0;
+}
+/* out, x, idx over the shape of idx: i[0] = stride of x along dim, i[1] = elements of out that share an index. */
 K gather(const rl_ew a) {
   RL_EW_LOOP {
     int64_t o[3];
     rl_place<3>(a, t, o);
-    ((S *)a.p[0])[o[0]] = ((const S *)a.p[1])[o[1] + ((const int64_t *)a.p[2])[o[2]] * a.i[0]];
+    ((S *)a.p[0])[o[0]] = ((const S *)a.p[1])[o[1] + checked(a, ((const int64_t *)a.p[2])[o[2]], t / a.i[1] % a.i[2]) * a.i[0]];
   }
 }
 /* out, src, idx over the lines of idx: i = n, stride of out, src, idx along dim, mode (0 write, 1 add, 2 one value). */
@@ -34,6 +47,10 @@ K scatter(const rl_ew a) {
     const S *s = (const S *)a.p[1] + o[1];
     const int64_t *p = (const int64_t *)a.p[2] + o[2];
     for (int64_t i = 0; i < a.i[0]; i++) {
+      if ((uint64_t)p[i * a.i[3]] >= (uint64_t)a.i[9]) {
+        rl_bad(a.err, a.i[8], p[i * a.i[3]], a.i[5] ? i : t * a.i[0] + i, a.i[9]);
+        continue;
+      }
       S *e = d + p[i * a.i[3]] * a.i[1];
       if (a.i[4] == 1) *e = ST((C)(LD(*e) + LD(s[i * a.i[2]])));
       else *e = a.i[4] == 2 ? *(const S *)&a.imm[1] : s[i * a.i[2]];
@@ -45,15 +62,7 @@ K take(const rl_ew a) {
   RL_EW_LOOP {
     int64_t o[2];
     rl_place<2>(a, t, o);
-    ((S *)a.p[0])[o[0]] = ((const S *)a.p[2])[((const int64_t *)a.p[1])[o[1]]];
-  }
-}
-/* The first element of idx outside [0, i[0]) -> p[0]. */
-K check_index(const rl_ew a) {
-  RL_EW_LOOP {
-    int64_t o[2];
-    rl_place<2>(a, t, o);
-    if ((uint64_t)((const int64_t *)a.p[1])[o[1]] >= (uint64_t)a.i[0]) atomicMin((unsigned long long *)a.p[0], (unsigned long long)t);
+    ((S *)a.p[0])[o[0]] = ((const S *)a.p[2])[checked(a, ((const int64_t *)a.p[1])[o[1]], t)];
   }
 }
 /* Position of the first largest (splits = 1) or smallest value; NaN is best. */

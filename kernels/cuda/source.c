@@ -26,7 +26,12 @@ void cuda_put_expr(FILE *o, const char *e, const char *suffix) {
 }
 
 static const char ew_struct[] =
-    "struct rl_ew { int64_t n; int32_t nd, pad; int64_t size[12]; int64_t st[5][12]; void *p[5]; uint64_t imm[5]; double f[10]; int64_t i[10]; };\n"
+    "struct rl_ew { int64_t n; int32_t nd, pad; int64_t size[12]; int64_t st[5][12]; void *p[5]; uint64_t imm[5]; double f[10]; int64_t i[10], *err; "
+    "};\n"
+    "// A note for the host: op, value, element, bound of the first index out of range.\n"
+    "static __device__ void rl_bad(int64_t *err, int64_t op, int64_t v, int64_t at, int64_t n) {\n"
+    "  if (atomicCAS((unsigned long long *)err, 0ULL, (unsigned long long)(op + 1)) == 0ULL) err[1] = v, err[2] = at, err[3] = n;\n"
+    "}\n"
     "#define RL_EW_LOOP for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < a.n; t += gridDim.x * (int64_t)blockDim.x)\n"
     "template <int N> static __device__ __forceinline__ void rl_place(const rl_ew &a, int64_t t, int64_t *o) {\n"
     "  if (a.nd <= 1) { for (int k = 0; k < N; k++) o[k] = a.nd ? t * a.st[k][0] : 0; return; }\n"
@@ -154,19 +159,24 @@ char *rl_cuda_source(rl_op op, rl_dtype dt) {
   return NULL;
 }
 
-/* The hand-written kernels of prims.cuh for one dtype. */
-extern const char rl_cuda_prims_text[];
-char *rl_cuda_prim_source(rl_dtype dt) {
+/* The hand-written kernels of one file for one dtype. NULL: no such file. */
+extern const char rl_cuda_prims_text[], rl_cuda_order_text[], rl_cuda_plane_text[], rl_cuda_rows_text[];
+char *rl_cuda_prim_source(rl_dtype dt, const char *file) {
+  static const struct {
+    const char *name, *text;
+  } files[] = { { "prims", rl_cuda_prims_text }, { "order", rl_cuda_order_text }, { "plane", rl_cuda_plane_text }, { "rows", rl_cuda_rows_text } };
   const rl_dtype_info *d = &rl_dtypes[dt];
   char *text = NULL;
+  const char *body = NULL;
   size_t n = 0;
-  FILE *o = open_memstream(&text, &n);
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+    if (!strcmp(files[k].name, file)) body = files[k].text;
+  FILE *o = body ? open_memstream(&text, &n) : NULL;
   if (!o) return NULL;
   fprintf(o,
           "%s%s%s#define S %s\n#define C %s\n#define LD rl_ld_%s\n#define ST rl_st_%s\n#define RL_IS_FLOAT %d\n#define RL_RAND rl_rand_%s\n#define "
-          "RL_RANDN rl_randn_%s\n%s",
-          rl_cuda_prelude_text, ew_struct, red_struct, d->ctype, d->compute, d->suffix, d->suffix, d->is_float, compute(dt), compute(dt),
-          rl_cuda_prims_text);
+          "RL_RANDN rl_randn_%s\n#define K extern \"C\" __global__ void\n%s",
+          rl_cuda_prelude_text, ew_struct, red_struct, d->ctype, d->compute, d->suffix, d->suffix, d->is_float, compute(dt), compute(dt), body);
   fclose(o);
   return text;
 }

@@ -77,23 +77,24 @@ static int f_host_ops(lua_State *L) {
   rl_cuda_set_host_ops(lua_toboolean(L, 1));
   return 0;
 }
-/* C.cuda.compile(source, 'sm_90') -> bytes of machine code */
+/* C.cuda.compile(source, 'sm_90') -> bytes of machine code, the machine code */
 static int f_compile(lua_State *L) {
   char *image = NULL;
   size_t n = 0;
   BIND_TRY(L, rl_cuda_compile(luaL_checkstring(L, 1), luaL_checkstring(L, 2), &image, &n));
-  free(image);
   lua_pushnumber(L, (lua_Number)n);
-  return 1;
+  lua_pushlstring(L, image, n);
+  free(image);
+  return 2;
 }
-/* C.cuda.source('Float' [, op]) -> text of every generated row (or one), 'prims' for the hand-written kernels; nil: none */
+/* C.cuda.source('Float' [, op]) -> text of every generated row (or one), or of a file of hand-written kernels ('prims', 'order' ...); nil: none */
 static int f_source(lua_State *L) {
   rl_dtype dt = bind_dtype(L, 1);
   const char *op = luaL_optstring(L, 2, NULL);
   rl_op id = op ? rl_op_find(op) : RL_NOP;
-  bool prims = op && !strcmp(op, "prims");
-  if (op && !prims && id == RL_NOP) return luaL_error(L, "[source] no such op; got %s", op);
-  char *s = prims ? rl_cuda_prim_source(dt) : rl_cuda_source(id, dt);
+  char *s = op ? rl_cuda_prim_source(dt, op) : NULL;
+  if (op && !s && id == RL_NOP) return luaL_error(L, "[source] no such op; got %s", op);
+  if (!s) s = rl_cuda_source(id, dt);
   if (s) lua_pushstring(L, s);
   else lua_pushnil(L);
   free(s);

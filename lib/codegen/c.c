@@ -3,33 +3,13 @@
  * Inner loops are `omp simd` over contiguous memory, rows are dealt to a number of chunks that depends on sizes alone, and chunks run in
  * parallel: results do not depend on the number of threads. */
 #include "loop.h"
-#include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PARALLEL_WORK = 1 << 17, BLOCK = 4096 };
-
-void cg_put(cg_text *t, const char *fmt, ...) {
-  va_list ap, aq;
-  va_start(ap, fmt);
-  va_copy(aq, ap);
-  int k = vsnprintf(NULL, 0, fmt, ap);
-  va_end(ap);
-  if (!t->bad && t->n + (size_t)k + 1 > t->cap) {
-    size_t cap = (t->n + (size_t)k + 1) * 2;
-    char *p = realloc(t->p, cap);
-    if (p) {
-      t->p = p;
-      t->cap = cap;
-    } else t->bad = true;
-  }
-  if (!t->bad) t->n += (size_t)vsnprintf(t->p + t->n, (size_t)k + 1, fmt, aq);
-  va_end(aq);
-}
 
 typedef struct print {
   cg_text *t;
@@ -48,95 +28,6 @@ static void line(print *p, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
   cg_put(p->t, "%*s%s\n", 2 * p->depth, "", text);
-}
-
-/* ---- types and expressions ---- */
-
-static const char *compute_type(int dt) {
-  static const char *const ct[RL_NDTYPE] = {
-    [RL_U8] = "uint8_t", [RL_I8] = "int8_t",  [RL_I16] = "int16_t", [RL_I32] = "int32_t", [RL_I64] = "int64_t",
-    [RL_F16] = "float",  [RL_BF16] = "float", [RL_F32] = "float",   [RL_F64] = "double"
-  };
-  return ct[dt];
-}
-
-static const char *storage_type(int dt) { return dt == RL_F16 ? "rl_f16" : dt == RL_BF16 ? "rl_bf16" : compute_type(dt); }
-
-static const char *compute_suffix(int dt) { return dt == RL_F16 || dt == RL_BF16 ? "f32" : rl_dtypes[dt].suffix; }
-static bool is_half(int dt) { return dt == RL_F16 || dt == RL_BF16; }
-
-static void put_number(cg_text *t, int dt, double f, int64_t i) {
-  const char *ct = compute_type(dt);
-  if (!rl_dtypes[dt].is_float) {
-    if (i == INT64_MIN) cg_put(t, "INT64_MIN");
-    else cg_put(t, "(%s)%" PRId64 "LL", ct, i);
-    return;
-  }
-  if (isnan(f)) cg_put(t, "(%s)NAN", ct);
-  else if (isinf(f)) cg_put(t, "(%s)%sINFINITY", ct, f < 0 ? "-" : "");
-  else {
-    char s[64];
-    snprintf(s, sizeof s, dt == RL_F64 ? "%.17g" : "%.9g", f);
-    if (!strpbrk(s, ".e")) strcat(s, ".0");
-    cg_put(t, "%s%s%s%s", f < 0 ? "(" : "", s, dt == RL_F64 ? "" : "f", f < 0 ? ")" : "");
-  }
-}
-
-static void put_limit(cg_text *t, int dt, bool low) {
-  static const char *const hi[RL_NDTYPE] = { [RL_U8] = "255", [RL_I8] = "127", [RL_I16] = "32767", [RL_I32] = "INT32_MAX", [RL_I64] = "INT64_MAX" };
-  static const char *const lo[RL_NDTYPE] = { [RL_U8] = "0", [RL_I8] = "-128", [RL_I16] = "-32768", [RL_I32] = "INT32_MIN", [RL_I64] = "INT64_MIN" };
-  if (rl_dtypes[dt].is_float) cg_put(t, low ? "-INFINITY" : "INFINITY");
-  else cg_put(t, "%s", low ? lo[dt] : hi[dt]);
-}
-
-static void put_init(cg_text *t, int row, int dt) {
-  const char *s = rl_ops[row].init;
-  if (!strcmp(s, "lowest")) put_limit(t, dt, true);
-  else if (!strcmp(s, "highest")) put_limit(t, dt, false);
-  else cg_put(t, "%s", s);
-}
-
-static const rl_attr_info *find_attr(int row, const char *name, size_t n) {
-  for (int i = 0; i < rl_ops[row].nattrs; i++)
-    if (strlen(rl_ops[row].attrs[i].name) == n && !memcmp(rl_ops[row].attrs[i].name, name, n)) return &rl_ops[row].attrs[i];
-  return NULL;
-}
-
-static int input_named(int row, const char *s, size_t n) {
-  if (n != 1) return -1;
-  return *s == 'x' ? 0 : *s == 'y' ? 1 : *s == 'z' ? 2 : *s == 'w' && rl_ops[row].nin > 3 ? 3 : -1;
-}
-
-static void put_attr(cg_text *t, const rl_attr_info *ai, const rl_attrs *at, int dt) {
-  if (ai->kind == 'f') put_number(t, rl_dtypes[dt].is_float ? dt : RL_F64, at ? at->v[ai->slot].f : ai->def, 0);
-  else cg_put(t, "%" PRId64, at ? at->v[ai->slot].i : (int64_t)ai->def);
-}
-
-/* A row's expression with its operands' names in place: functions get the suffix of the compute type, decimal literals its precision. */
-static void put_expr(cg_text *t, int row, int dt, const char *const *names, const char *acc, const rl_attrs *at) {
-  const char *suf = compute_suffix(dt);
-  for (const char *s = rl_ops[row].expr; *s;) {
-    if (isalpha((unsigned char)*s) || *s == '_') {
-      const char *e = s;
-      while (isalnum((unsigned char)*e) || *e == '_') e++;
-      size_t n = (size_t)(e - s);
-      const rl_attr_info *ai;
-      int in = input_named(row, s, n);
-      if (*e == '(') cg_put(t, "rl_%.*s_%s", (int)n, s, suf);
-      else if (acc && n == 1 && *s == 'a') cg_put(t, "%s", acc);
-      else if (in >= 0) cg_put(t, "%s", names[in]);
-      else if ((ai = find_attr(row, s, n))) put_attr(t, ai, at, dt);
-      else cg_put(t, "%.*s", (int)n, s);
-      s = e;
-    } else if (isdigit((unsigned char)*s)) {
-      char *e;
-      strtod(s, &e);
-      bool real = false;
-      for (const char *q = s; q < e; q++) real = real || *q == '.' || *q == 'e';
-      cg_put(t, "%.*s%s", (int)(e - s), s, real && !strcmp(suf, "f32") && *e != 'f' ? "f" : "");
-      s = e;
-    } else cg_put(t, "%c", *s++);
-  }
 }
 
 /* ---- positions ---- */
@@ -186,9 +77,9 @@ static bool is_mask(const lp_ins *i) { return i->op == LP_EW && i->dt == RL_U8 &
 static const char *var_type(const lp_kernel *k, int n) {
   const lp_ins *i = &k->ins[n];
   while (is_mask(i) && i->narg && is_mask(&k->ins[i->arg[0]])) i = &k->ins[i->arg[0]];
-  if (!is_mask(i) || !i->narg) return compute_type(k->ins[n].dt);
+  if (!is_mask(i) || !i->narg) return cg_compute_type(k->ins[n].dt);
   int dt = k->ins[i->arg[0]].dt;
-  return rl_dtypes[dt].bytes == 8 ? "int64_t" : rl_dtypes[dt].bytes == 4 || is_half(dt) ? "int32_t" : compute_type(RL_U8);
+  return rl_dtypes[dt].bytes == 8 ? "int64_t" : rl_dtypes[dt].bytes == 4 || cg_is_half(dt) ? "int32_t" : cg_compute_type(RL_U8);
 }
 
 static int ew_type(const lp_kernel *k, const lp_ins *p) { return p->narg ? k->ins[p->arg[p->narg - 1]].dt : p->dt; }
@@ -196,14 +87,14 @@ static int ew_type(const lp_kernel *k, const lp_ins *p) { return p->narg ? k->in
 static void put_load(print *p, const lp_ins *i) {
   cg_text *t = p->t;
   int dt = p->c->buf[i->buf].dt;
-  if (is_half(dt)) cg_put(t, "rl_ld_%s(", rl_dtypes[dt].suffix);
+  if (cg_is_half(dt)) cg_put(t, "rl_ld_%s(", rl_dtypes[dt].suffix);
   cg_put(t, "p%d[", i->buf);
   put_position(t, p->k, &i->acc);
-  cg_put(t, is_half(dt) ? "])" : "]");
+  cg_put(t, cg_is_half(dt) ? "])" : "]");
 }
 
 /* Strict plans round a half value where eager stores it. */
-static bool rounds(const print *p, const lp_ins *i) { return p->c->strict && is_half(i->dt); }
+static bool rounds(const print *p, const lp_ins *i) { return p->c->strict && cg_is_half(i->dt); }
 static void put_round(print *p, const lp_ins *i) {
   if (rounds(p, i)) cg_put(p->t, "rl_ld_%s(rl_st_%s(", rl_dtypes[i->dt].suffix, rl_dtypes[i->dt].suffix);
 }
@@ -213,26 +104,26 @@ static void put_ew(print *p, const lp_ins *i) {
   char name[8][16];
   const char *names[8] = { 0 };
   for (int a = 0; a < i->narg; a++) names[a] = rname(p->k, i->arg[a], name[a], sizeof name[a]);
-  put_expr(p->t, i->row, ew_type(p->k, i), names, NULL, i->at);
+  cg_put_expr(p->t, i->row, ew_type(p->k, i), names, NULL, i->at);
 }
 
 static void put_value(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
   cg_text *t = p->t;
   switch (i->op) {
-  case LP_CONST: put_number(t, i->dt, i->f, i->i); break;
-  case LP_NUM: cg_put(t, "(%s)num[%" PRId64 "]", compute_type(i->dt), i->i); break;
+  case LP_CONST: cg_put_number(t, i->dt, i->f, i->i); break;
+  case LP_NUM: cg_put(t, "(%s)num[%" PRId64 "]", cg_compute_type(i->dt), i->i); break;
   case LP_LOAD: put_load(p, i); break;
   case LP_INDEX: put_position(t, p->k, &i->acc); break;
   case LP_CAST:
-    if (is_half(i->dt)) cg_put(t, "rl_ld_%s(rl_st_%s((float)v%d))", rl_dtypes[i->dt].suffix, rl_dtypes[i->dt].suffix, i->arg[0]);
+    if (cg_is_half(i->dt)) cg_put(t, "rl_ld_%s(rl_st_%s((float)v%d))", rl_dtypes[i->dt].suffix, rl_dtypes[i->dt].suffix, i->arg[0]);
     else if (!rl_dtypes[i->dt].is_float && rl_dtypes[p->k->ins[i->arg[0]].dt].is_float)
-      cg_put(t, "(%s)rl_toint((double)v%d)", compute_type(i->dt), i->arg[0]);
-    else cg_put(t, "(%s)v%d", compute_type(i->dt), i->arg[0]);
+      cg_put(t, "(%s)rl_toint((double)v%d)", cg_compute_type(i->dt), i->arg[0]);
+    else cg_put(t, "(%s)v%d", cg_compute_type(i->dt), i->arg[0]);
     break;
   case LP_RAND:
     put_round(p, i);
-    cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (int64_t)(", rl_ops[i->row].name, compute_suffix(i->dt), i->rng);
+    cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (int64_t)(", rl_ops[i->row].name, cg_compute_suffix(i->dt), i->rng);
     put_position(t, p->k, &i->acc);
     cg_put(t, "))%s", end_round(p, i));
     break;
@@ -275,7 +166,7 @@ static void pull(print *p, int n, int pass) {
     pull(p, i->arg[0], pass);
   } else
     for (int a = 0; a < i->narg; a++) pull(p, i->arg[a], pass);
-  if (i->op == LP_RED && i->rk == CG_RK_NONE) cg_put(p->t, "%*sconst %s v%d = v%d;\n", 2 * p->depth, "", compute_type(i->dt), n, i->arg[0]);
+  if (i->op == LP_RED && i->rk == CG_RK_NONE) cg_put(p->t, "%*sconst %s v%d = v%d;\n", 2 * p->depth, "", cg_compute_type(i->dt), n, i->arg[0]);
   else define(p, n);
   if (i->keep) {
     cg_put(p->t, "%*st%d[", 2 * p->depth, "", n);
@@ -288,19 +179,19 @@ static void put_store(print *p, const lp_ins *i) {
   int dt = p->c->buf[i->buf].dt;
   cg_put(p->t, "%*sp%d[", 2 * p->depth, "", i->buf);
   put_position(p->t, p->k, &i->acc);
-  if (is_half(dt)) cg_put(p->t, "] = rl_st_%s((float)v%d);\n", rl_dtypes[dt].suffix, i->arg[0]);
-  else cg_put(p->t, "] = (%s)v%d;\n", compute_type(dt), i->arg[0]);
+  if (cg_is_half(dt)) cg_put(p->t, "] = rl_st_%s((float)v%d);\n", rl_dtypes[dt].suffix, i->arg[0]);
+  else cg_put(p->t, "] = (%s)v%d;\n", cg_compute_type(dt), i->arg[0]);
 }
 
 /* ---- reductions ---- */
 
 static bool is_sum(const lp_ins *i) { return !strcmp(rl_ops[i->row].expr, "a + x"); }
 /* Accumulator across blocks and chunks: sums of floats widen. */
-static const char *wide_type(const lp_ins *i) { return is_sum(i) && rl_dtypes[i->dt].is_float ? "double" : compute_type(i->dt); }
+static const char *wide_type(const lp_ins *i) { return is_sum(i) && rl_dtypes[i->dt].is_float ? "double" : cg_compute_type(i->dt); }
 
 static void put_step(print *p, const lp_ins *i, const char *acc, const char *x) {
   const char *names[3] = { x, x, x };
-  put_expr(p->t, i->row, i->dt, names, acc, i->at);
+  cg_put_expr(p->t, i->row, i->dt, names, acc, i->at);
 }
 
 /* acc = step(acc, x) as a statement */
@@ -310,7 +201,7 @@ static void combine(print *p, const lp_ins *i, const char *acc, const char *x) {
   cg_put(p->t, ";\n");
 }
 
-static void put_reduction_name(cg_text *t, const lp_ins *i) { cg_put(t, "rlr_%s_%s", rl_ops[i->row].name, compute_suffix(i->dt)); }
+static void put_reduction_name(cg_text *t, const lp_ins *i) { cg_put(t, "rlr_%s_%s", rl_ops[i->row].name, cg_compute_suffix(i->dt)); }
 
 static bool reduces_in(const lp_ins *i, int pass) { return i->op == LP_RED && i->pass == pass && i->rk != CG_RK_NONE; }
 
@@ -353,8 +244,8 @@ static void declare_partials(print *p, int pass) {
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     if (!simd_reduced(p, i, pass)) continue;
-    cg_put(p->t, "%*s%s s%d = ", 2 * p->depth, "", compute_type(i->dt), n);
-    put_init(p->t, i->row, i->dt);
+    cg_put(p->t, "%*s%s s%d = ", 2 * p->depth, "", cg_compute_type(i->dt), n);
+    cg_put_init(p->t, i->row, i->dt);
     cg_put(p->t, ";\n");
   }
 }
@@ -444,7 +335,7 @@ static void row_reductions_open(print *p, int pass) {
     const lp_ins *i = &p->k->ins[n];
     if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
     cg_put(p->t, "%*s%s a%d = ", 2 * p->depth, "", wide_type(i), n);
-    put_init(p->t, i->row, i->dt);
+    cg_put_init(p->t, i->row, i->dt);
     cg_put(p->t, ";\n");
   }
 }
@@ -452,9 +343,9 @@ static void row_reductions_open(print *p, int pass) {
 /* A finished reduction as the value it stands for. */
 static void put_reduced(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
-  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", cg_compute_type(i->dt), n);
   put_round(p, i);
-  cg_put(p->t, "(%s)a%d%s;\n", compute_type(i->dt), n, end_round(p, i));
+  cg_put(p->t, "(%s)a%d%s;\n", cg_compute_type(i->dt), n, end_round(p, i));
 }
 
 static void row_reductions_close(print *p, int pass) {
@@ -475,7 +366,7 @@ static void define_row(print *p, int n) {
     define(p, n);
     return;
   }
-  line(p, "const %s v%d = v%d;", compute_type(i->dt), n, i->arg[0]);
+  line(p, "const %s v%d = v%d;", cg_compute_type(i->dt), n, i->arg[0]);
 }
 
 static void row_values(print *p, int pass) {
@@ -587,11 +478,11 @@ static void chunk_open(print *p) {
     if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", var_type(k, n), n, p->rowless ? (int64_t)BLOCK : k->inner);
     if (i->op != LP_RED || !i->phase) continue;
     if (i->level == LP_ELEM) {
-      line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", compute_type(i->dt), n, compute_type(i->dt),
+      line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", cg_compute_type(i->dt), n, cg_compute_type(i->dt),
            col_offset(k, i), k->inner);
       cg_put(p->t, "%*sfor (int64_t j = 0; j < %" PRId64 "; j++) c%d[j] = ", 2 * p->depth, "", k->inner, n);
     } else cg_put(p->t, "%*s%s a%d = ", 2 * p->depth, "", wide_type(i), n);
-    put_init(p->t, i->row, i->dt);
+    cg_put_init(p->t, i->row, i->dt);
     cg_put(p->t, ";\n");
   }
 }
@@ -640,7 +531,7 @@ static void fold_columns(print *p) {
     const lp_ins *i = &k->ins[n];
     char a[32], x[32];
     if (i->op != LP_RED || !i->phase || i->level != LP_ELEM) continue;
-    const char *ct = compute_type(i->dt);
+    const char *ct = cg_compute_type(i->dt);
     line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 ");", ct, n, ct, col_offset(k, i));
     if (k->chunks == 1) continue;
     line(p, "for (int64_t c = 1; c < %d; c++) {", k->chunks);
@@ -673,7 +564,7 @@ static void column_value(print *p, int n) {
     define(p, n);
     return;
   }
-  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", compute_type(i->dt), n);
+  cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", cg_compute_type(i->dt), n);
   put_round(p, i);
   cg_put(p->t, "c%d[", n);
   put_inner_position(p->t, p->k);
@@ -717,7 +608,7 @@ static void pointers(print *p) {
       written = written || j->op == LP_STORE;
     }
     if (!first) continue;
-    const char *st = storage_type(p->c->buf[i->buf].dt);
+    const char *st = cg_storage_type(p->c->buf[i->buf].dt);
     line(p, "%s%s *restrict p%d = (%s%s *)b[%d];", written ? "" : "const ", st, i->buf, written ? "" : "const ", st, i->buf);
   }
   if (k->scratch >= 0) line(p, "double *restrict scratch = (double *)b[%d];", k->scratch);
@@ -728,13 +619,13 @@ static void declare_reductions(cg_text *t, const lp_kernel *k) {
     const lp_ins *i = &k->ins[n];
     if (i->op != LP_RED || is_sum(i) || !lp_associative(i->row)) continue;
     const char *names[3] = { "omp_in", "omp_in", "omp_in" };
-    cg_put(t, "#ifndef RLG_%s_%s\n#define RLG_%s_%s\n", rl_ops[i->row].name, compute_suffix(i->dt), rl_ops[i->row].name, compute_suffix(i->dt));
+    cg_put(t, "#ifndef RLG_%s_%s\n#define RLG_%s_%s\n", rl_ops[i->row].name, cg_compute_suffix(i->dt), rl_ops[i->row].name, cg_compute_suffix(i->dt));
     cg_put(t, "#pragma omp declare reduction(");
     put_reduction_name(t, i);
-    cg_put(t, " : %s : omp_out = ", compute_type(i->dt));
-    put_expr(t, i->row, i->dt, names, "omp_out", i->at);
+    cg_put(t, " : %s : omp_out = ", cg_compute_type(i->dt));
+    cg_put_expr(t, i->row, i->dt, names, "omp_out", i->at);
     cg_put(t, ") initializer(omp_priv = ");
-    put_init(t, i->row, i->dt);
+    cg_put_init(t, i->row, i->dt);
     cg_put(t, ")\n#endif\n");
   }
 }

@@ -66,7 +66,15 @@ typedef struct cg_text {
   size_t n, cap;
   bool bad;
 } cg_text;
+/* expr.c */
 void cg_put(cg_text *t, const char *fmt, ...) RL_PRINTF(2, 3);
+const char *cg_compute_type(int dt);
+const char *cg_storage_type(int dt);
+const char *cg_compute_suffix(int dt);
+bool cg_is_half(int dt);
+void cg_put_number(cg_text *t, int dt, double f, int64_t i);
+void cg_put_init(cg_text *t, int row, int dt);
+void cg_put_expr(cg_text *t, int row, int dt, const char *const *names, const char *acc, const rl_attrs *at);
 void cg_print_prologue(cg_text *t);
 void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k);
 #endif

@@ -1,6 +1,5 @@
-/* CUDA runtime: libraries opened at run time, devices, the caching allocator, copies, synchronisation.
- * dlopen("libcuda.so.1") -> primary context of each device -> one stream per device (its default stream), so that freed memory can be
- * given out again at once: whoever gets it is queued behind its last reader. */
+/* CUDA runtime: the driver opened at run time, devices, streams, events, copies, launches, errors.
+ * dlopen("libcuda.so.1") -> primary context of each device -> streams made here (0 is the one that everything uses at first). */
 #define _GNU_SOURCE
 #include "cuda.h"
 #include <dlfcn.h>
@@ -12,38 +11,28 @@
 #include "cuda_api.h"
 #include "cuda_impl.h"
 
-#define MAXDEV 16
-#define CLASSES 160 /* up to 2^49 bytes */
-
-typedef struct block {
-  struct block *next;
-  void *p;
-} block;
 typedef struct device {
   cu_ctx ctx;
   cu_device dev;
-  int cc;
-  block *free[CLASSES];
-  void *work;
-  size_t work_bytes;
+  int cc, sms, nstream;
+  cu_stream stream[CUDA_STREAMS];
+  int64_t *error; /* in host memory that kernels reach: op + 1, value, element, bound */
 } device;
 
-static cu_api cu;
-static nvrtc_api rtc;
-static device devs[MAXDEV];
+cu_api cu;
+static device devs[CUDA_DEVICES];
 static int ndev = -1;
-static char driver_missing[256], nvrtc_missing[256], lt_missing[256];
-static bool nvrtc_tried, nvrtc_ok;
-static void *lt;
-static bool lt_tried;
-static rl_cuda_stats stats;
+static char driver_missing[256];
+static int64_t pinned; /* live blocks of pinned memory */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t owner;
 static RL_TLS int current;
-static RL_TLS int bound = -1; /* device whose context this thread has set */
+static RL_TLS int bound = -1;       /* device whose context this thread has set */
+static RL_TLS int on[CUDA_DEVICES]; /* current stream of each device */
+static RL_TLS bool capturing;
 static const char *last_op = "";
 
-static bool load_all(void *h, void **table, const char *const *names, int n, char *why, const char *lib) {
+bool cuda_load_all(void *h, void **table, const char *const *names, int n, char *why, const char *lib) {
   for (int i = 0; i < n; i++)
     if (!(table[i] = dlsym(h, names[i]))) {
       snprintf(why, 256, "%s is too old: it has no %s", lib, names[i]);
@@ -53,7 +42,7 @@ static bool load_all(void *h, void **table, const char *const *names, int n, cha
 }
 
 /* Opens the first of several names, with the toolkit's usual folder tried last. */
-static void *open_any(const char *const *names) {
+void *cuda_open_any(const char *const *names) {
   for (; *names; names++) {
     void *h = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
     if (h) return h;
@@ -75,12 +64,12 @@ static void open_driver(void) {
   int n = 0, version = 0;
   ndev = 0;
   owner = getpid();
-  void *h = open_any(libs);
+  void *h = cuda_open_any(libs);
   if (!h) {
     snprintf(driver_missing, sizeof driver_missing, "libcuda.so.1 was not found; install the NVIDIA driver");
     return;
   }
-  if (!load_all(h, (void **)&cu, names, sizeof names / sizeof *names, driver_missing, "the NVIDIA driver")) return;
+  if (!cuda_load_all(h, (void **)&cu, names, sizeof names / sizeof *names, driver_missing, "the NVIDIA driver")) return;
   cu_result r = cu.init(0);
   if (r == 0) r = cu.device_count(&n);
   if (r || n == 0) {
@@ -92,14 +81,15 @@ static void open_driver(void) {
     snprintf(driver_missing, sizeof driver_missing, "the driver is too old; got CUDA %d.%d, need 12.0", version / 1000, version % 1000 / 10);
     return;
   }
-  for (int i = 0; i < RL_MIN(n, MAXDEV); i++) {
+  for (int i = 0; i < RL_MIN(n, CUDA_DEVICES); i++) {
     int major = 0, minor = 0;
     cu.device_get(&devs[i].dev, i);
     cu.device_attr(&major, 75, devs[i].dev);
     cu.device_attr(&minor, 76, devs[i].dev);
     devs[i].cc = major * 10 + minor;
+    cu.device_attr(&devs[i].sms, 16, devs[i].dev);
   }
-  ndev = RL_MIN(n, MAXDEV);
+  ndev = RL_MIN(n, CUDA_DEVICES);
 }
 
 int rl_cuda_count(void) {
@@ -110,15 +100,9 @@ int rl_cuda_count(void) {
   return ndev;
 }
 
-static rl_status fail(cu_result r, const char *what) {
+rl_status cuda_fail(int r, const char *what) {
   return rl_error_status(r == 2 ? RL_OOM : RL_ERR, "[cuda] %s: %s (last op launched: %s)", what, cu_text(r), *last_op ? last_op : "none");
 }
-#define CU(call, what) \
-  do { \
-    cu_result r_ = (call); \
-    if (r_) return fail(r_, what); \
-  } while (0)
-
 rl_status rl_cuda_need(void) {
   if (bound == current && ndev > 0) return RL_OK;
   if (rl_cuda_count() == 0) return RL_ERR;
@@ -127,15 +111,22 @@ rl_status rl_cuda_need(void) {
   device *d = &devs[current];
   pthread_mutex_lock(&lock);
   cu_result r = d->ctx ? 0 : cu.ctx_retain(&d->ctx, d->dev);
-  pthread_mutex_unlock(&lock);
   if (r == 0) r = cu.ctx_set(d->ctx);
-  if (r) return fail(r, "cannot start the device");
+  if (r == 0 && !d->nstream) r = cu.stream_create(&d->stream[0], 1);
+  if (r == 0 && !d->error) r = cu.host_alloc((void **)&d->error, 64, 3);
+  if (r == 0 && !d->nstream) memset(d->error, 0, 64), d->nstream = 1;
+  pthread_mutex_unlock(&lock);
+  if (r) return cuda_fail(r, "cannot start the device");
   bound = current;
   return RL_OK;
 }
 
 int rl_cuda_device(void) { return current; }
 int cuda_cc(void) { return devs[current].cc; }
+int rl_cuda_processors(void) { return RL_MAX(1, devs[current].sms); }
+void *cuda_stream(void) { return devs[current].stream[on[current]]; }
+int cuda_stream_index(void) { return on[current]; }
+int64_t *cuda_error_words(void) { return devs[current].error; }
 
 rl_status rl_cuda_set_device(int dev) {
   int n = rl_cuda_count();
@@ -155,10 +146,24 @@ rl_status rl_cuda_name(int dev, char *buf, int n, int *cc, int64_t *total) {
   return RL_OK;
 }
 
+/* A kernel that met an index out of range left a note; it is told at the first wait after it. */
+static rl_status told(void) {
+  int64_t *e = devs[current].error, op = e[0] - 1, v = e[1], at = e[2], n = e[3];
+  if (op < 0) return RL_OK;
+  memset(e, 0, 64);
+  if (n == -1) return rl_error("[%s] weights must be finite and not negative; element %lld is not", rl_ops[op].name, (long long)v + 1);
+  if (n == -2) return rl_error("[%s] too few positive weights; got %lld, need more", rl_ops[op].name, (long long)v);
+  if (op == RL_OP_MASKED_SCATTER)
+    return rl_error("[masked_scatter] source has too few elements; got %lld, need one for each 1 of the mask", (long long)n);
+  if (op >= RL_NOP) return rl_error("[plan] index out of range in a compiled kernel; got %lld, need 1 to %lld", (long long)v + 1, (long long)n);
+  return rl_error("[%s] index out of range; got %lld at element %lld, need 1 to %lld", rl_ops[op].name, (long long)v + 1, (long long)at + 1,
+                  (long long)n);
+}
+
 rl_status rl_cuda_sync(void) {
   RL_TRY(rl_cuda_need());
   CU(cu.ctx_sync(), "an earlier operation failed");
-  return RL_OK;
+  return told();
 }
 
 rl_status rl_cuda_mem_info(int64_t *free_bytes, int64_t *total) {
@@ -170,198 +175,173 @@ rl_status rl_cuda_mem_info(int64_t *free_bytes, int64_t *total) {
   return RL_OK;
 }
 
-/* Memory: size classes of a quarter power of two from 512 bytes up, free lists per device. */
-static size_t class_bytes(int c) {
-  size_t base = (size_t)512 << (c / 4);
-  return base + base / 4 * (size_t)(c % 4);
-}
-static int class_of(size_t bytes) {
-  int c = 0;
-  while (c < CLASSES - 1 && class_bytes(c) < bytes) c++;
-  return c;
-}
-
-static void *pool_take(int c) {
-  pthread_mutex_lock(&lock);
-  block *b = devs[current].free[c];
-  void *p = b ? b->p : NULL;
-  if (b) {
-    devs[current].free[c] = b->next;
-    stats.cached -= (int64_t)class_bytes(c);
-    stats.hits++;
-    free(b);
-  }
-  pthread_mutex_unlock(&lock);
-  return p;
-}
-
-void rl_cuda_mem_release_cache(void) {
-  if (ndev <= 0 || rl_cuda_sync() != RL_OK) return;
-  pthread_mutex_lock(&lock);
-  for (int c = 0; c < CLASSES; c++)
-    for (block *b = devs[current].free[c], *next; b; b = next) {
-      next = b->next;
-      cu.mem_free((cu_ptr)(uintptr_t)b->p);
-      stats.cached -= (int64_t)class_bytes(c);
-      free(b);
-      devs[current].free[c] = NULL;
-    }
-  pthread_mutex_unlock(&lock);
-}
-
-void *rl_cuda_alloc(size_t bytes) {
-  if (rl_cuda_need() != RL_OK) return NULL;
-  int c = class_of(bytes);
-  cu_ptr fresh = 0;
-  void *p = pool_take(c);
-  if (!p) {
-    cu_result r = cu.mem_alloc(&fresh, class_bytes(c));
-    if (r == 2) {
-      rl_cuda_mem_release_cache();
-      r = cu.mem_alloc(&fresh, class_bytes(c));
-    }
-    if (r) {
-      fail(r, "allocation");
-      return NULL;
-    }
-    p = (void *)(uintptr_t)fresh;
-  }
-  pthread_mutex_lock(&lock);
-  stats.allocs++;
-  stats.live += (int64_t)class_bytes(c);
-  stats.peak = RL_MAX(stats.peak, stats.live);
-  pthread_mutex_unlock(&lock);
-  return p;
-}
-
-void rl_cuda_free(void *p, size_t bytes, int dev) {
-  if (!p) return;
-  int c = class_of(bytes);
-  block *b = malloc(sizeof *b);
-  pthread_mutex_lock(&lock);
-  stats.live -= (int64_t)class_bytes(c);
-  if (b) {
-    *b = (block){ devs[dev].free[c], p };
-    devs[dev].free[c] = b;
-    stats.cached += (int64_t)class_bytes(c);
-  }
-  pthread_mutex_unlock(&lock);
-}
-
-void rl_cuda_mem_get(rl_cuda_stats *out) { *out = stats; }
-void cuda_count_host_op(void) { stats.host_ops++; }
-
-void *rl_cuda_workspace(size_t bytes) {
-  device *d = &devs[current];
-  if (rl_cuda_need() != RL_OK) return NULL;
-  if (bytes <= d->work_bytes) return d->work;
-  void *p = rl_cuda_alloc(bytes);
-  if (!p) return NULL;
-  if (d->work) rl_cuda_free(d->work, d->work_bytes, current);
-  d->work_bytes = bytes;
-  return d->work = p;
-}
-
-/* Copies. */
-rl_status rl_cuda_read(void *host, const void *dev, size_t bytes) {
+/* Streams and events. */
+int rl_cuda_streams(void) { return rl_cuda_need() == RL_OK ? devs[current].nstream - 1 : 0; }
+rl_status rl_cuda_reserve_streams(int n) {
   RL_TRY(rl_cuda_need());
-  if (!bytes) return RL_OK;
-  CU(cu.dtoh(host, (cu_ptr)(uintptr_t)dev, bytes, NULL), "copy to the host");
-  CU(cu.stream_sync(NULL), "an earlier operation failed");
+  device *d = &devs[current];
+  if (n < 0 || n >= CUDA_STREAMS) return rl_error("[reserveStreams] streams; got %d, need 0 to %d", n, CUDA_STREAMS - 1);
+  for (; d->nstream <= n; d->nstream++) CU(cu.stream_create(&d->stream[d->nstream], 1), "stream");
   return RL_OK;
 }
+static rl_status known(const char *fn, int s) {
+  RL_TRY(rl_cuda_need());
+  if (s < 0 || s >= devs[current].nstream) return rl_error("[%s] stream; got %d, need 0 to %d (reserveStreams)", fn, s, devs[current].nstream - 1);
+  return RL_OK;
+}
+rl_status rl_cuda_set_stream(int s) {
+  RL_TRY(known("setStream", s));
+  on[current] = s;
+  return RL_OK;
+}
+int rl_cuda_stream(void) { return on[current]; }
+rl_status rl_cuda_stream_sync(int s) {
+  RL_TRY(known("streamSynchronize", s));
+  CU(cu.stream_sync(devs[current].stream[s]), "an earlier operation failed");
+  return told();
+}
+/* Work given to `waiter` from now on runs after what `other` has been given. */
+rl_status rl_cuda_stream_wait(int waiter, int other) {
+  cu_event e;
+  RL_TRY(known("streamWaitFor", waiter));
+  RL_TRY(known("streamWaitFor", other));
+  CU(cu.event_create(&e, 2), "event");
+  cu_result r = cu.event_record(e, devs[current].stream[other]);
+  if (!r) r = cu.stream_wait(devs[current].stream[waiter], e, 0);
+  cu.event_destroy(e);
+  return r ? cuda_fail(r, "waiting for a stream") : RL_OK;
+}
+void *rl_cuda_event_new(void) {
+  cu_event e = NULL;
+  if (rl_cuda_need() != RL_OK) return NULL;
+  cu_result r = cu.event_create(&e, 0);
+  if (r) cuda_fail(r, "event");
+  return r ? NULL : e;
+}
+void rl_cuda_event_free(void *e) { cu.event_destroy(e); }
+rl_status rl_cuda_event_record(void *e) {
+  RL_TRY(rl_cuda_need());
+  CU(cu.event_record(e, cuda_stream()), "event");
+  return RL_OK;
+}
+rl_status rl_cuda_event_wait(void *e) {
+  RL_TRY(rl_cuda_need());
+  CU(cu.stream_wait(cuda_stream(), e, 0), "event");
+  return RL_OK;
+}
+rl_status rl_cuda_event_sync(void *e) {
+  RL_TRY(rl_cuda_need());
+  CU(cu.event_sync(e), "an earlier operation failed");
+  return told();
+}
+rl_status rl_cuda_event_elapsed(void *a, void *b, double *ms) {
+  float t = 0;
+  RL_TRY(rl_cuda_need());
+  CU(cu.event_elapsed(&t, a, b), "time between events");
+  *ms = t;
+  return RL_OK;
+}
+
+/* Copies. What the host has to wait for cannot be in a recorded graph. */
+static rl_status may_wait(void) {
+  RL_TRY(rl_cuda_need());
+  return capturing ? rl_error_status(RL_NODATA, "[cuda] a graph that is being recorded waits for the device") : RL_OK;
+}
+rl_status rl_cuda_read(void *host, const void *dev, size_t bytes) {
+  RL_TRY(may_wait());
+  if (!bytes) return RL_OK;
+  CU(cu.dtoh(host, (cu_ptr)(uintptr_t)dev, bytes, cuda_stream()), "copy to the host");
+  CU(cu.stream_sync(cuda_stream()), "an earlier operation failed");
+  return told();
+}
+/* From memory that is not pinned the driver has taken the bytes when it returns. */
 rl_status rl_cuda_write(void *dev, const void *host, size_t bytes) {
+  RL_TRY(may_wait());
+  if (!bytes) return RL_OK;
+  CU(cu.htod((cu_ptr)(uintptr_t)dev, host, bytes, cuda_stream()), "copy to the device");
+  if (pinned) CU(cu.stream_sync(cuda_stream()), "copy to the device");
+  return RL_OK;
+}
+rl_status rl_cuda_copy_async(void *to, const void *from, size_t bytes, bool to_device) {
   RL_TRY(rl_cuda_need());
   if (!bytes) return RL_OK;
-  CU(cu.htod((cu_ptr)(uintptr_t)dev, host, bytes, NULL), "copy to the device");
-  CU(cu.stream_sync(NULL), "copy to the device"); /* the caller may reuse its memory */
+  CU(to_device ? cu.htod((cu_ptr)(uintptr_t)to, from, bytes, cuda_stream()) : cu.dtoh(to, (cu_ptr)(uintptr_t)from, bytes, cuda_stream()), "copy");
   return RL_OK;
 }
 rl_status rl_cuda_move_bytes(void *to, const void *from, size_t bytes) {
   RL_TRY(rl_cuda_need());
-  if (bytes) CU(cu.dtod((cu_ptr)(uintptr_t)to, (cu_ptr)(uintptr_t)from, bytes, NULL), "copy");
+  if (bytes) CU(cu.dtod((cu_ptr)(uintptr_t)to, (cu_ptr)(uintptr_t)from, bytes, cuda_stream()), "copy");
   return RL_OK;
 }
 rl_status rl_cuda_zero_bytes(void *to, size_t bytes) {
   RL_TRY(rl_cuda_need());
-  if (bytes) CU(cu.memset8((cu_ptr)(uintptr_t)to, 0, bytes, NULL), "fill");
+  if (bytes) CU(cu.memset8((cu_ptr)(uintptr_t)to, 0, bytes, cuda_stream()), "fill");
   return RL_OK;
+}
+/* Host memory that copies to and from the device need not stage. */
+void *rl_cuda_pinned_alloc(size_t bytes) {
+  void *p = NULL;
+  if (rl_cuda_need() != RL_OK) return NULL;
+  cu_result r = cu.host_alloc(&p, RL_MAX(bytes, 1), 3);
+  if (r) return cuda_fail(r, "pinned memory"), NULL;
+  __atomic_add_fetch(&pinned, 1, __ATOMIC_RELAXED);
+  return p;
+}
+void rl_cuda_pinned_free(void *p) {
+  cu.host_free(p);
+  __atomic_sub_fetch(&pinned, 1, __ATOMIC_RELAXED);
 }
 
 /* Modules and launches (cuda_build.c compiles). */
-rl_status cuda_load(const void *image, const char *entry, void **fn) {
+rl_status cuda_load_module(const void *image, void **module) {
   cu_mod m;
-  cu_fn f;
   RL_TRY(rl_cuda_need());
   CU(cu.mod_load(&m, image), "loading a kernel");
-  CU(cu.mod_fn(&f, m, entry), entry);
+  *module = m;
+  return RL_OK;
+}
+rl_status cuda_entry(void *module, const char *entry, void **fn) {
+  cu_fn f;
+  CU(cu.mod_fn(&f, module, entry), entry);
   *fn = f;
   return RL_OK;
 }
 
-rl_status cuda_start(void *fn, const char *op, int64_t blocks, int threads, void **args) {
+rl_status cuda_start(void *fn, const char *op, int64_t blocks, int64_t columns, int threads, void **args) {
   RL_TRY(rl_cuda_need());
   last_op = op;
-  __atomic_add_fetch(&stats.launches, 1, __ATOMIC_RELAXED);
-  CU(cu.launch((cu_fn)fn, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, NULL, args, NULL), op);
-  if (rl_env_int(RL_ENV_CHECK)) return rl_cuda_sync();
+  __atomic_add_fetch(&cuda_stats.launches, 1, __ATOMIC_RELAXED);
+  CU(cu.launch((cu_fn)fn, (unsigned)blocks, (unsigned)columns, 1, (unsigned)threads, 1, 1, 0, cuda_stream(), args, NULL), op);
+  if (rl_env_int(RL_ENV_CHECK) && !capturing) return rl_cuda_sync();
   return RL_OK;
 }
 
-/* NVRTC. */
-static void open_nvrtc(void) {
-#define CU_FN(name, sym, args) sym,
-  static const char *const names[] = { NVRTC_FUNCTIONS };
-#undef CU_FN
-  static const char *const libs[] = {
-    "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so", "/usr/local/cuda-13.0/lib/libnvrtc.so.13", NULL
-  };
-  nvrtc_tried = true;
-  void *h = open_any(libs);
-  if (!h) snprintf(nvrtc_missing, sizeof nvrtc_missing, "libnvrtc.so was not found; install CUDA's NVRTC (cuda-nvrtc-13-0)");
-  else nvrtc_ok = load_all(h, (void **)&rtc, names, sizeof names / sizeof *names, nvrtc_missing, "NVRTC");
+/* Graphs: what the current stream is given between begin and end is recorded, not run. */
+rl_status cuda_capture_begin(void) {
+  RL_TRY(rl_cuda_need());
+  CU(cu.capture_begin(cuda_stream(), 2), "recording a graph");
+  capturing = true;
+  return RL_OK;
 }
-rl_status rl_nvrtc_need(void) {
-  pthread_mutex_lock(&lock);
-  if (!nvrtc_tried) open_nvrtc();
-  pthread_mutex_unlock(&lock);
-  return nvrtc_ok ? RL_OK : rl_error("[cuda] kernels cannot be compiled: %s", nvrtc_missing);
+bool cuda_capturing(void) { return capturing; }
+/* *exec NULL: nothing came of it. */
+rl_status cuda_capture_end(bool keep, void **exec) {
+  cu_graph g = NULL;
+  cu_exec x = NULL;
+  capturing = false;
+  cu_result r = cu.capture_end(cuda_stream(), &g);
+  *exec = NULL;
+  if (!r && g && keep) r = cu.graph_make(&x, g, 0);
+  if (g) cu.graph_free(g);
+  if (r && keep) return cuda_fail(r, "recording a graph");
+  *exec = x;
+  return RL_OK;
 }
-
-rl_status rl_cuda_compile(const char *src, const char *arch, char **image, size_t *bytes) {
-  nvrtc_prog p;
-  char opt[32];
-  RL_TRY(rl_nvrtc_need());
-  snprintf(opt, sizeof opt, "-arch=%s", arch);
-  const char *opts[] = { opt, "-fmad=false", "-default-device", "-w" };
-  if (rtc.create(&p, src, "relume.cu", 0, NULL, NULL)) return rl_error("[cuda] NVRTC cannot start a program");
-  int r = rtc.compile(p, 4, opts);
-  if (r) {
-    size_t n = 0;
-    rtc.log_size(p, &n);
-    char *log = calloc(n + 1, 1);
-    if (log) rtc.log(p, log);
-    rl_error("[cuda] NVRTC for %s: %.900s", arch, log ? log : "out of memory");
-    free(log);
-    rtc.destroy(&p);
-    return RL_ERR;
-  }
-  rtc.cubin_size(p, bytes);
-  *image = malloc(*bytes + 1);
-  if (*image) r = rtc.cubin(p, *image);
-  rtc.destroy(&p);
-  return *image && !r ? RL_OK : rl_error("[cuda] NVRTC gave no code");
+rl_status cuda_graph_launch(void *exec) {
+  RL_TRY(rl_cuda_need());
+  __atomic_add_fetch(&cuda_stats.launches, 1, __ATOMIC_RELAXED);
+  last_op = "graph";
+  CU(cu.graph_launch(exec, cuda_stream()), "graph");
+  return RL_OK;
 }
-
-void *rl_cublaslt(const char *fn) {
-  static const char *const libs[] = { "libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so", NULL };
-  pthread_mutex_lock(&lock);
-  if (!lt_tried) {
-    lt_tried = true;
-    if (!(lt = open_any(libs))) snprintf(lt_missing, sizeof lt_missing, "libcublasLt.so was not found; install cuBLAS (libcublas-13-0)");
-  }
-  pthread_mutex_unlock(&lock);
-  void *f = lt ? dlsym(lt, fn) : NULL;
-  if (!f) rl_error("[matmul] cuBLASLt: %s", lt ? fn : lt_missing);
-  return f;
-}
+void cuda_graph_free(void *exec) { cu.exec_free(exec); }

@@ -71,12 +71,39 @@ static char *image_of(const char *src) {
   return image;
 }
 
+/* Modules by their text: entries of one text share the loaded code. */
+typedef struct module {
+  struct module *next;
+  uint64_t key;
+  int dev;
+  void *module;
+} module;
+static module *modules;
+
+static void *module_of(const char *src) {
+  uint64_t key = hash(src, hash("module", 0xcbf29ce484222325u));
+  int dev = rl_cuda_device();
+  void *loaded = NULL;
+  for (module *m = modules; m; m = m->next)
+    if (m->key == key && m->dev == dev) return m->module;
+  char *image = image_of(src);
+  rl_status s = image ? cuda_load_module(image, &loaded) : RL_ERR;
+  free(image);
+  module *m = s == RL_OK ? malloc(sizeof *m) : NULL;
+  if (!m) return NULL;
+  *m = (module){ modules, key, dev, loaded };
+  pthread_mutex_lock(&lock);
+  m->next = modules;
+  modules = m;
+  pthread_mutex_unlock(&lock);
+  return loaded;
+}
+
 rl_cuda_fn *rl_cuda_kernel(const char *key, const char *src, const char *entry) {
   void *fn = NULL;
   if (rl_cuda_need() != RL_OK) return NULL;
-  char *image = image_of(src);
-  rl_status s = image ? cuda_load(image, entry, &fn) : RL_ERR;
-  free(image);
+  void *m = module_of(src);
+  rl_status s = m ? cuda_entry(m, entry, &fn) : RL_ERR;
   rl_cuda_fn *f = s == RL_OK ? malloc(sizeof *f + strlen(key) + 1) : NULL;
   if (!f) return NULL;
   f->dev = rl_cuda_device();
@@ -91,5 +118,8 @@ rl_cuda_fn *rl_cuda_kernel(const char *key, const char *src, const char *entry) 
 }
 
 rl_status rl_cuda_launch(rl_cuda_fn *f, const char *op, int64_t blocks, int threads, void **args) {
-  return cuda_start(f->fn, op, RL_MIN(RL_MAX(blocks, 1), 2147483647), threads, args);
+  return cuda_start(f->fn, op, RL_MIN(RL_MAX(blocks, 1), 2147483647), 1, threads, args);
+}
+rl_status rl_cuda_launch2(rl_cuda_fn *f, const char *op, int64_t blocks, int64_t columns, int threads, void **args) {
+  return cuda_start(f->fn, op, RL_MIN(RL_MAX(blocks, 1), 2147483647), RL_MIN(RL_MAX(columns, 1), 65535), threads, args);
 }

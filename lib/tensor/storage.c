@@ -39,7 +39,7 @@ rl_storage *rl_storage_new(rl_dtype dt, rl_device dev, int64_t size) {
     s->data = storage_inside(s);
     return s;
   }
-  if (dev == RL_CUDA) s->device_index = (uint8_t)rl_cuda_device();
+  if (dev == RL_CUDA) s->device_index = (uint8_t)rl_cuda_place();
   if (size && !(s->data = device_alloc(dev, storage_bytes(s)))) {
     rl_free(s, sizeof *s);
     return NULL;

@@ -61,9 +61,25 @@ function layout.expandable(a)
    end)
 end
 
+-- RELUME_DEVICE=cuda: the same layout in the memory of a GPU.
+local cuda = os.getenv 'RELUME_DEVICE' == 'cuda'
+local function there(t)
+   local name = t:type():gsub('^torch%.(%w+)Tensor$', function(dtype) return 'torch.Cuda' .. (dtype == 'Float' and '' or dtype) .. 'Tensor' end)
+   local s = t:storage()
+   if not s then return torch[name:match '%.(.*)$']() end
+   local flat = torch[t:type():match '%.(.*)$'](s):type(name) -- the whole storage, then the window
+   local size, stride = {}, {}
+   for d = 1, t:dim() do size[d], stride[d] = t:size(d), t:stride(d) end
+   if t:dim() == 0 and t:nElement() == 1 then return require('relume.core').op.select(flat, 0, t:storageOffset() - 1) end
+   if t:nElement() == 0 then return t:type(name) end
+   return flat.new(flat:storage(), t:storageOffset(), torch.LongStorage(size), torch.LongStorage(stride))
+end
+if cuda then require 'cutorch' end
+
 --- Tensor of a reference array. Layouts: contiguous, transposed, sliced, expanded.
 function layout.tensor(a, dtype, kind)
-   return make[kind or 'contiguous'](a, dtype)
+   local t = make[kind or 'contiguous'](a, dtype)
+   return cuda and there(t) or t
 end
 
 --- Reference array of a tensor or number.

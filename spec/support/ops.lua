@@ -295,6 +295,12 @@ function ops.compiled(cases, options)
    return results
 end
 
+--- Name of a tensor's dtype, wherever it is.
+function ops.dtypeOf(t)
+   local name = torch.typename(t):match 'torch%.(%w+)Tensor'
+   return name == 'Cuda' and 'Float' or name:gsub('^Cuda', '')
+end
+
 local function near(got, want, tolerance)
    if got == want or got ~= got and want ~= want then return true end
    return math.abs(got - want) <= tolerance * (1 + math.abs(want))
@@ -319,7 +325,7 @@ end
 function ops.compare(case, results, complaints)
    for k, want in ipairs(case.want) do
       local got = results[k]
-      local dtype = type(got) == 'number' and case.dtype or torch.typename(got):match 'torch%.(%w+)Tensor'
+      local dtype = type(got) == 'number' and case.dtype or ops.dtypeOf(got)
       local expected = outType(case.row, case, k)
       local why = expected and dtype ~= expected and ('type; got %s, need %s'):format(dtype, expected)
          or want and differs(layout.array(got), want, dtype, case.tolerance or 8)
