@@ -20,11 +20,11 @@ M.reasons = {
    ['too-long'] = {'more than %s instructions were evaluated', 'a loop runs too often; compile its body instead'},
    ['opcode'] = {'bytecode instruction %s is not evaluated', 'report this as a bug'},
    ['escape'] = {'%s leaves the compiled function and cannot be rebuilt', 'return a tensor, number or table instead'},
-   ['grad-escapes'] = {'a tensor with gradient history leaves the compiled function (%s)',
+   ['grad-escapes'] = {'the gradient of a tensor that leaves the compiled function cannot be compiled (%s)',
       'call backward inside of the compiled function, or detach the tensor'},
    ['backward-outside'] = {'random ops whose backward is not inside of the compiled function (forward of %s)',
       'compile the whole step, or call evaluate() first: a backward outside would draw other random numbers'},
-   ['history'] = {'an input carries gradient history made outside (%s)', 'detach it, or compile the code that made it too'},
+   ['history'] = {'a gradient taken inside runs on into code outside (%s)', 'call backward outside, or compile the code that made the tensor too'},
    ['changing-string'] = {'a string made at a graph break is another one at each call (%s)', 'format text outside of the compiled function'},
    ['table-key'] = {'a table key is not known (%s)', 'use strings or numbers as keys'},
    ['metatable'] = {'%s of a table that capture cannot evaluate', 'use a plain table'},
@@ -34,7 +34,7 @@ M.reasons = {
 
 -- Breaks behind which capture resumes; the others leave the whole closure to eager.
 M.resumable = {['data-dependent'] = true, ['needs-values'] = true, ['c-function'] = true, disabled = true, ['side-effect'] = true, callback = true,
-   coroutine = true, ['error-in-pcall'] = true, metatable = true,
+   coroutine = true, history = true, ['error-in-pcall'] = true, metatable = true,
    ['changing-string'] = true}
 
 -- Raised where capture was told to stop.

@@ -180,6 +180,14 @@ models[debug.setmetatable] = function(ctx, args)
    return setmeta(ctx, t, args[2] or NIL, 'setmetatable')
 end
 
+-- A closure made inside takes another's variable.
+models[debug.upvaluejoin] = function(ctx, args)
+   local f, g = args[1] or NIL, args[3] or NIL
+   if f.k ~= 'func' or not f.cells or g.k ~= 'func' then ctx:brk('c-function', 'debug.upvaluejoin') end
+   f.cells[numberArg(ctx, args, 2, 'upvaluejoin')] = ctx:cell(g, numberArg(ctx, args, 4, 'upvaluejoin'))
+   return {n = 0}
+end
+
 -- Errors -----------------------------------------------------------------------------------------------------------------------
 
 -- Some versions put the caller's position in front of assert's message.

@@ -244,8 +244,13 @@ end
 
 local protos = setmetatable({}, {__mode = 'k'}) -- LuaJIT's prototype object -> parsed
 
+local same = setmetatable({}, {__mode = 'kv'}) -- LuaJIT's prototype object of closures from M.maker -> that of the program's closures
+
 --- LuaJIT's prototype object of a Lua function: equal for all closures of one piece of source; nil for C functions.
-function M.id(f) return jutil.funcinfo(f).proto end
+function M.id(f)
+   local id = jutil.funcinfo(f).proto
+   return id and (same[id] or id)
+end
 
 --- Parsed prototype of a Lua function (kept), nil for a C function.
 function M.of(f)
@@ -283,6 +288,21 @@ function M.dump(p, raw)
    return table.concat(out)
 end
 
+--- A function that makes closures of a prototype, each with new upvalues. parent, d: the function whose FNEW d makes them in the program, if any.
+function M.maker(p, parent, d)
+   if p.maker then return p.maker end
+   local uv = {}
+   for i = 1, p.nuv do uv[i] = string.char(i - 1, 128) end -- slot i - 1 of the maker
+   local raw = sub(p.raw, 1, p.restAt - 1) .. table.concat(uv) .. sub(p.raw, p.restAt + 2 * p.nuv)
+   local code = {M.word('FNEW', p.nuv, 0), M.jump(0, 2, 3, 'UCLO'), M.word('RET1', p.nuv, 2)}
+   for i, w in ipairs(code) do code[i] = M.bytes(w) end
+   local maker = string.char(1, p.nuv, p.nuv + 2, 0) .. uleb(1) .. uleb(0) .. uleb(3) .. (p.strip and '' or '\0') .. table.concat(code) .. '\0'
+   p.maker = assert(loadstring(sub(M.dump(p, raw), 1, -2) .. uleb(#maker) .. maker .. '\0'))
+   local id = parent and jutil.funck(parent, -d - 1)
+   if type(id) == 'proto' then same[jutil.funcinfo(p.maker()).proto] = id end
+   return p.maker
+end
+
 local opcodes = {}
 for i, name in pairs(names) do opcodes[name] = i end
 
@@ -298,6 +318,8 @@ function M.jump(a, pc, target, op) return M.word(op or 'JMP', a, target - pc - 1
 local function u32(w)
    return string.char(w % 256, math.floor(w / 256) % 256, math.floor(w / 65536) % 256, math.floor(w / 16777216) % 256)
 end
+
+M.bytes = u32
 
 -- Debug information of rewritten code: lines of the new instructions, names moved by the instructions put in front.
 local function debugInfo(p, lines, front)
@@ -318,12 +340,13 @@ local function debugInfo(p, lines, front)
 end
 
 --- Bytes of a prototype with other code. code and lines: one per instruction; front: how many were put in front; params, vararg: the new ones.
-function M.rewrite(p, code, lines, front, params, vararg)
+-- frame: slots, when more than before.
+function M.rewrite(p, code, lines, front, params, vararg, frame)
    local flags = p.flags
    if vararg and not p.vararg then flags = flags + 2 elseif p.vararg and not vararg then flags = flags - 2 end
    local bytes = {}
    for i, w in ipairs(code) do bytes[i] = u32(w) end
-   local head = string.char(flags, params, math.min(math.max(p.framesize, params + 2), 250), p.nuv)
+   local head = string.char(flags, params, math.min(math.max(frame or p.framesize, params + 2), 250), p.nuv)
       .. uleb(p.sizes[1]) .. uleb(p.sizes[2]) .. uleb(#code)
    local info = ''
    if p.lines then

@@ -17,13 +17,18 @@ local resume = require 'relume.jit.resume'
 local M = {}
 local DEPTH, RESULTS = 24, 20
 
---- Prototype and instruction of the program that a frame runs: those of the original in a resume function.
-local function original(f)
+-- Prototype of the program that a frame runs: that of the original in a resume function.
+local function protoOf(f)
    local o = resume.origin(f.proto)
-   if o then return o.p, f.pc - o.front, o end
-   return f.proto, f.pc
+   return o and o.p or f.proto
 end
-M.original = original
+
+-- Instruction of the program for the frame's instruction pc, and the slots that hold cells there.
+local function home(f, pc)
+   local o = resume.origin(f.proto)
+   if o then return resume.home(o, pc) end
+   return pc
+end
 
 -- How the results that come by via go on in a frame outside: {kind, base, n, next, other, negate}, or nil.
 local function link(p, pc, via)
@@ -41,7 +46,7 @@ local function link(p, pc, via)
 end
 
 local function known(f)
-   return live.before((original(f))) ~= nil
+   return live.before(protoOf(f)) ~= nil
 end
 
 --- Number of the instruction at which capture has to stop for a break at the innermost frame (they are counted over all frames), the frame that
@@ -52,16 +57,28 @@ function M.place(ctx)
    if depth == 0 or not known(frames[1]) then return end
    for i = 2, depth do
       local f = frames[i - 1]
-      local p, pc = original(f)
-      if i > DEPTH or not known(frames[i]) or not link(p, pc - 1, frames[i].via) then depth = i - 1 break end
+      if i > DEPTH or not known(frames[i]) or not link(protoOf(f), (home(f, f.pc - 1)), frames[i].via) then depth = i - 1 break end
    end
-   local at, rest = frames[depth].at, false
-   for i = 1, depth do
-      for _, c in pairs(frames[i].open) do
-         if not c.immutable and c.at <= at then at, rest = c.at, true end
-      end
+   return {at = frames[depth].at, lifted = depth < #frames}
+end
+
+-- Variables of a frame that closures change: slot -> the value that is its cell in a resume function, or the cell of an open upvalue.
+local function shared(f, boxed)
+   local list = {}
+   for _, s in ipairs(boxed or {}) do list[s] = {value = f.slots[s]} end
+   for s, c in pairs(f.open) do
+      if not c.immutable and not list[s] then list[s] = {cell = c} end
    end
-   return {at = at, rest = rest, lifted = depth < #frames}
+   return list
+end
+
+local function boxedAt(seg, pc)
+   local list, alive = {}, live.before(seg.p)[pc]
+   for s in pairs(seg.shared) do
+      if alive[s] then list[#list + 1] = s end
+   end
+   table.sort(list)
+   return list[1] and list or nil
 end
 
 -- The function of a frame when it is always the same one.
@@ -86,40 +103,51 @@ end
 local function rests(state, seg, l, eagerly)
    local f, p = fixed(seg.frame), seg.p
    local real = f and (resume.origin(seg.frame.proto) or {}).f or f
-   if l.next then seg.next = state:rest(real, p, l.next, l.kind == 'pending', eagerly) end
-   if l.other then seg.other = state:rest(real, p, l.other) end
+   if l.next then seg.next = state:rest(real, p, l.next, l.kind == 'pending', boxedAt(seg, l.next), eagerly) end
+   if l.other then seg.other = state:rest(real, p, l.other, nil, boxedAt(seg, l.other)) end
+   return (seg.next or not l.next) and (seg.other or not l.other)
 end
 
 local function innermost(ctx, state, seg, place)
    local f, p, pc = seg.frame, seg.p, seg.pc
    if place.rest then
       seg.kind = 'rest'
-      rests(state, seg, {next = pc}, true)
-      return seg
+      return rests(state, seg, {next = pc}, true)
    end
    local s = state:step(p, pc, env(f.fn))
    if not s then return end
    seg.kind, seg.step = s.kind, s
    if place.lifted then seg.calleeSlot, seg.callee = callee(ctx, state, f, p.code[pc]) end
-   rests(state, seg, s)
-   return seg
+   return rests(state, seg, s)
+end
+
+-- The instruction that made the first closure which changes a variable that is still there.
+local function earliest(frames)
+   local at
+   for _, f in ipairs(frames) do
+      for _, c in pairs(f.open) do
+         if not c.immutable then at = math.min(at or c.at, c.at) end
+      end
+   end
+   return at
 end
 
 --- How the captured part is left, with the innermost frame in front of the instruction at which capture stopped: list of segments, innermost
--- first; nil when it cannot be.
+-- first; nil when it cannot be, and the instruction at which it can be left by running all behind it eagerly.
 function M.exit(ctx, state, place)
    local frames, list = ctx.frames, {}
    for k = #frames, 1, -1 do
       local f = frames[k]
-      local p, pc = original(f)
-      local seg = {frame = f, p = p, pc = pc, via = f.via, home = k == 1}
-      if k == #frames then
-         if not innermost(ctx, state, seg, place) then return end
+      local inner = k == #frames
+      local p, pc, boxed = protoOf(f), home(f, inner and f.pc or f.pc - 1)
+      local seg = {frame = f, p = p, pc = pc, via = f.via, home = k == 1, shared = shared(f, boxed)}
+      if inner then
+         if not innermost(ctx, state, seg, place) then return nil, earliest(frames) end
       else
-         local l = link(p, pc - 1, frames[k + 1].via)
+         local l = link(p, pc, frames[k + 1].via)
          if not l then return end
          seg.kind, seg.base, seg.n, seg.negate = l.kind, l.base, l.n, l.negate
-         rests(state, seg, l)
+         if not rests(state, seg, l) then return nil, earliest(frames) end
       end
       list[#list + 1] = seg
    end

@@ -12,6 +12,7 @@ require 'relume.jit.builtin'
 require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
+local history = require 'relume.jit.history'
 local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
 require 'relume.jit.leave'
@@ -44,30 +45,32 @@ end
 -- Capture ----------------------------------------------------------------------------------------------------------------------
 
 -- Argument values of the outermost frame.
-local function argumentValues(ctx, proto, ...)
+-- boxed: slots that hold cells.
+local function argumentValues(ctx, proto, boxed, ...)
    local args = {n = math.max(select('#', ...), proto.params)}
    for i = 1, args.n do
       local raw = (select(i, ...))
       local src
       if i > proto.params then src = value.vararg(i - proto.params) else src = value.argument(i, bytecode.varname(proto, 1, i - 1)) end
       args[i] = ctx:wrap(raw, src)
+      if boxed and boxed[i - 1] then args[i].g, args[i].byproto = true, true end
    end
    return args
 end
 
-local function evaluate(ctx, f, proto, ...)
+local function evaluate(ctx, f, proto, boxed, ...)
    local fn = ctx:constant(f)
    fn.g = true
    if proto.vararg then ctx:guard {kind = 'nargs', value = math.max(select('#', ...) - proto.params, 0)} end
-   return ctx:inline(fn, argumentValues(ctx, proto, ...), proto)
+   return ctx:inline(fn, argumentValues(ctx, proto, boxed, ...), proto)
 end
 
 -- The same for a function that is loaded anew each call: it is the first argument.
-local function evaluateGeneric(ctx, proto, f, ...)
+local function evaluateGeneric(ctx, proto, boxed, f, ...)
    local fn = ctx:wrap(f, value.argument(0, 'the function'))
    fn.g, fn.byproto, ctx.generic = true, true, true
    if proto.vararg then ctx:guard {kind = 'nargs', value = math.max(select('#', ...) - proto.params, 0)} end
-   return ctx:inline(fn, argumentValues(ctx, proto, ...), proto)
+   return ctx:inline(fn, argumentValues(ctx, proto, boxed, ...), proto)
 end
 
 local function handler(e)
@@ -86,8 +89,8 @@ local function evaluateTo(ctx, state, place, f, proto, ...)
    local args, n = {...}, select('#', ...)
    ctx.stopAt = place and place.at
    local ok, e = xpcall(function()
-      if state.generic then return evaluateGeneric(ctx, proto, unpack(args, 1, n)) end
-      return evaluate(ctx, f, proto, unpack(args, 1, n))
+      if state.generic then return evaluateGeneric(ctx, proto, state.boxed, unpack(args, 1, n)) end
+      return evaluate(ctx, f, proto, state.boxed, unpack(args, 1, n))
    end, handler)
    if ok and not place then return e end
    if ok then ctx:brk('internal', 'the place of a break was not found again') end
@@ -96,8 +99,9 @@ local function evaluateTo(ctx, state, place, f, proto, ...)
       return {n = 0}
    end
    if e ~= breaks.STOP then error(e, 0) end
-   ctx.exit = chain.exit(ctx, state, place)
-   if not ctx.exit then ctx:brk('escape', 'the state at a graph break') end
+   local eagerAt
+   ctx.exit, eagerAt = chain.exit(ctx, state, place)
+   if not ctx.exit then ctx:brk('escape', 'the state at a graph break', nil, eagerAt) end
    local last = ctx.frames[#ctx.frames]
    last.pc = last.pc + 1
    return {n = 0}
@@ -118,6 +122,11 @@ function M.capture(f, marks, opts, state, place, ...)
       if ctx.gradStart ~= nil then C.setGradEnabled(ctx.gradStart) ctx.gradEnd = ctx.gradNow end
       ctx.mutates = ctx.graph and ctx.graph:count() > 0 -- also ops whose results are dropped: they draw random numbers
       emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
+      if ctx.escapes or ctx.rewritten then
+         ctx.stopAt = nil
+         history.joint(ctx)
+         emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
+      end
    end, handler)
    ctx:stop()
    if not ok then return nil, asBreak(ctx, e), ctx end
@@ -135,17 +144,29 @@ M.backends = {
    end,
 }
 
-local function planRunner(ctx, opts)
-   local g, backend = ctx.graph, opts.backend
+local function called(h, ...) return h(...) end
+
+-- graph, inputs -> what runs it, what that is given first, and the plan when it is one of ours.
+local function compiler(opts)
+   local backend = opts.backend
    if backend == 'c' then backend = nil end
    backend = M.backends[backend] or backend
-   if backend then
-      local f = backend(g, ctx.inputs)
-      assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
-      return function(h, ...) return h(...) end, f
+   if not backend then
+      return function(g)
+         local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
+         return plan.call, plan, plan
+      end
    end
-   local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
-   return plan.call, plan, plan
+   return function(g, inputs)
+      local f = backend(g, inputs)
+      assert(type(f) == 'function', '[compile] backend; got no function, need one that takes the inputs')
+      return called, f
+   end
+end
+
+local function planRunner(ctx, opts)
+   if not ctx.joint then return compiler(opts)(ctx.graph, ctx.inputs) end
+   return called, history.compile(ctx, compiler(opts))
 end
 
 -- Compiles the graph; nil when there is nothing to run. Returns true, what runs it, what that is given first, and the plan when it is one of ours.
@@ -218,7 +239,8 @@ function M.captureTo(state, marks, opts, b, failed, ...)
       local ctx, emitter = M.capture(state.f, marks, opts, state, place, ...)
       if ctx then return ctx, emitter end
       log.log(1, '%s cannot resume behind a break: %s', state.name, tostring(emitter))
-      place = emitter.at and emitter.at < place.at and {at = emitter.at, lifted = true} -- stop where the value was made that cannot be rebuilt
+      -- Stop where the value was made that cannot be rebuilt.
+      place = emitter.at and emitter.at < place.at and {at = emitter.at, lifted = true, rest = emitter.detail ~= 'an iterator'}
    end
 end
 
@@ -444,13 +466,15 @@ local function slot(parts, f, key)
 end
 
 -- Compiles a part of this function; f itself when there are too many.
-function State:part(f, name, proto, generic)
+function State:part(f, name, proto, generic, boxed)
    local root = self.root
    if root.parts >= PARTS then return f end
    root.parts = root.parts + 1
    local w = M.compile(f, self.opts, proto, generic)
    local s = M.states[w]
    s.root, s.name, s.marks.texts = root, name or s.name, {}
+   s.boxed = boxed and {}
+   for _, slotNumber in ipairs(boxed or {}) do s.boxed[slotNumber] = true end
    root.family[#root.family + 1] = s
    return w, s.marks
 end
@@ -467,17 +491,19 @@ function State:step(p, pc, env)
 end
 
 --- The resume function of f (nil: of any closure of prototype p, which is given as the first argument) at instruction pc: resume.rest's table
--- with fn and marks. pending: it takes the results of the instruction before; eagerly: it is not compiled.
-function State:rest(f, p, pc, pending, eagerly)
-   local list, key = slot(self.root.rests, f or p, pc .. (pending and 'p' or '') .. (eagerly and 'e' or ''))
-   if list[key] then return list[key] end
-   local r = resume.rest(p, pc, pending)
-   list[key] = r
+-- with fn and marks; nil when there can be none. pending: it takes the results of the instruction before; boxed: sorted slots that hold cells;
+-- eagerly: it is not compiled.
+function State:rest(f, p, pc, pending, boxed, eagerly)
+   local list, key = slot(self.root.rests, f or p, pc .. (pending and 'p' or '') .. (eagerly and 'e' or '') .. ':' .. table.concat(boxed or {}, ','))
+   if list[key] ~= nil then return list[key] or nil end
+   local r = resume.rest(p, pc, pending, boxed)
+   list[key] = r or false
+   if not r then return end
    r.origin.f, r.generic = f, f == nil
    local make = r.make
    r.fn = f and make(f) or function(g, ...) return make(g)(...) end
    if eagerly then return r end
-   r.fn, r.marks = self:part(r.fn, bytecode.where(p, pc), r.proto, r.generic)
+   r.fn, r.marks = self:part(r.fn, bytecode.where(p, pc), r.proto, r.generic, boxed)
    for _, i in ipairs(p.code) do
       if i.op == 'FORL' and r.marks then r.marks.dyn['a' .. i.a + 1] = true end
    end

@@ -15,7 +15,7 @@ local CHANGES = 3 -- a string behind a graph break that was seen to change so of
 
 --- marks: what changed between earlier captures of this closure (see sizes.lua). opts: torch.compile's options.
 function Context.new(marks, opts)
-   return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {},
+   return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {}, cellList = {},
       touched = {}, touchedCells = {}, frames = {}, steps = 0, tables = {}, tapeKeys = {}, holes = {}, symbols = {}, keyNumbers = {},
       keyed = {}}, Context)
 end
@@ -268,11 +268,21 @@ function Context:cell(fn, i)
    if fn.cells then return fn.cells[i] end
    local id = debug.upvalueid(fn.real, i)
    local c = self.cells[id]
-   if not c then
-      local name, raw = debug.getupvalue(fn.real, i)
+   local name, raw
+   if not c or fn.byproto or c.src.kind == 'fupv' then
+      name, raw = debug.getupvalue(fn.real, i)
       local src = fn.byproto and value.fupvalue(fn.src, i, name) or value.upvalue(fn.real, i, name)
-      c = {src = src, raw = raw}
-      self.cells[id] = c
+      if not c then
+         c = {src = src, raw = raw}
+         self.cells[id] = c
+         self.cellList[#self.cellList + 1] = c
+      elseif c.src.id ~= src.id and (src.kind == 'fupv' or c.src.f ~= fn.real) then
+         c.same = c.same or {}
+         if not c.same[src.id] then
+            c.same[src.id] = true
+            self:guard {kind = 'samecell', src = src, other = c.src}
+         end
+      end
    end
    return c
 end

@@ -179,7 +179,7 @@ function Emit:guards()
       elseif g.kind == 'pin' or g.kind == 'test' and (sizes.hasHole(g.a) or sizes.hasHole(g.b)) then
          self.late[#self.late + 1] = g
       else
-         local x = g.src and self:load(g.src)
+         local x = g.src and g.kind ~= 'samecell' and self:load(g.src)
          self:check(g, guards[g.kind](self, g, x), x)
       end
    end
@@ -205,7 +205,7 @@ local function rowText(f)
    for d = 1, #f.sizes do s[d] = f.sizes[d] end
    for _, d in ipairs(f.free or {}) do s[d[1]] = '?' end
    local rest = not f.free and fmt(' %s+%d/%d', concat(f.strides, ','), f.offset, f.storageSize) or ''
-   return fmt('%s %s %s%s %s', f.type, tostring(f.requiresGrad), concat(s, 'x'), rest, concat(free, ','))
+   return fmt('%s %s%s %s%s %s', f.type, tostring(f.requiresGrad), f.history and ' made' or '', concat(s, 'x'), rest, concat(free, ','))
 end
 
 -- Behind the check: the plan and its holes.
@@ -372,7 +372,7 @@ function val.func(self, v)
    local name = self.built[v]
    if name then return name end
    local bytecode = require 'relume.jit.bytecode'
-   name = self:keep(self.body, fmt('loadstring(%s)', self:k(bytecode.dump(v.proto))))
+   name = self:keep(self.body, fmt('%s()', self:k(bytecode.maker(v.proto))))
    self.built[v] = name
    local e = envOf(v)
    if e ~= _G then self.body[#self.body + 1] = fmt('setfenv(%s, %s)', name, self:k(e)) end
@@ -400,6 +400,14 @@ function Emit:line(...) self.body[#self.body + 1] = fmt(...) end
 
 local change = {}
 function change.flag(self, c, x) self:line('requiresGrad(%s, %s)', x, tostring(c.on)) end
+function change.history(self, c)
+   local ctx = self.ctx
+   ctx.rewritten = ctx.rewritten or {}
+   if not ctx.rewritten[c.v] then
+      ctx.rewritten[c.v] = true
+      table.insert(ctx.rewritten, c.v)
+   end
+end
 function change.grad(self, c, x) self:line('setGrad(%s, %s)', x, self:out(self.ctx.byfake[c.fake] or {k = 'tensor', fake = c.fake})) end
 function change.ungrad(self, _, x) self:line('setGrad(%s, nil)', x) end
 
@@ -474,9 +482,24 @@ function Emit:effects(results)
    self.returns = concat(list, ', ')
 end
 
+-- Two variables of closures that may be other ones at the next call must stay two when one is written.
+function Emit:distinctCells()
+   local list = self.ctx.cellList
+   for i, a in ipairs(list) do
+      for k = 1, i - 1 do
+         local b = list[k]
+         if (a.dirty or b.dirty) and (a.src.kind == 'fupv' or b.src.kind == 'fupv') then
+            local g = {kind = 'distinctcell', src = a.src, other = b.src}
+            self:check(g, guard.conditions.distinctcell(self, g))
+         end
+      end
+   end
+end
+
 -- Two tables that may be another pair at the next call must stay two when one is written.
 function Emit:distinct()
    local ctx = self.ctx
+   self:distinctCells()
    if #ctx.touched == 0 then return end
    for _, a in ipairs(ctx.tables) do
       if a.struct then
@@ -499,7 +522,7 @@ local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, 
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
-local withGrad = rt.withGrad
+local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 
 --- Source text of the finished function.

@@ -181,6 +181,7 @@ end
 
 function H.FNEW(ctx, f, i)
    local proto = f.proto.kgc[i.d].proto
+   if not proto.maker then bytecode.maker(proto, protoOf(f.fn) == f.proto and f.fn.real, i.d) end
    local cells = {}
    for u = 0, proto.nuv - 1 do
       local d = proto.uv[u]

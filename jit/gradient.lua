@@ -7,6 +7,39 @@ local okC, C = pcall(require, 'relume.core')
 if not okC then return {} end
 local const, FALSE, NIL = value.const, value.FALSE, value.NIL
 
+-- Gradients that run through an input into code outside are left to eager, which knows the way on.
+local function historyInside(ctx, args)
+   for i = 1, args.n do ctx:raw(args[i]) end -- they are inputs from now on
+   for _, v in ipairs(ctx.inputs) do
+      if v.facts.history then ctx:brk('history', v.src.text) end
+   end
+end
+
+local methods = debug.getmetatable(C.constructors['torch.DoubleTensor']())
+
+local function gradientOf(name)
+   return function(ctx, args)
+      local v = args[1]
+      if v and v.k == 'tensor' then
+         ctx:fake(v)
+         ctx:inputGradient(v)
+      end
+      return ctx:callC(methods[name], args, name)
+   end
+end
+call.models[methods.grad], call.models[methods.setGrad] = gradientOf 'grad', gradientOf 'setGrad'
+
+call.models[methods.backward] = function(ctx, args)
+   historyInside(ctx, args)
+   for _, v in ipairs(ctx.inputs) do ctx:inputGradient(v) end
+   return ctx:callC(methods.backward, args, 'backward')
+end
+
+call.models[C.grad] = function(ctx, args)
+   historyInside(ctx, args)
+   return ctx:callC(C.grad, args, 'grad')
+end
+
 -- Captured code must not see that it is captured.
 call.models[C.isFake] = function() return {FALSE, n = 1} end
 

@@ -26,6 +26,12 @@ function conditions.metatable(self, g, x)
 end
 function conditions.same(self, g, x) return fmt('not rawequal(%s, %s)', x, self:load(g.other)) end
 function conditions.distinct(self, g, x) return fmt('rawequal(%s, %s)', x, self:load(g.other)) end
+local function cellOf(self, src)
+   if src.kind == 'upv' then return fmt('upvalueid(%s, %d)', self:k(src.f), src.key) end
+   return fmt('upvalueid(%s, %d)', self:load(src.parent), src.key)
+end
+function conditions.samecell(self, g) return fmt('%s ~= %s', cellOf(self, g.src), cellOf(self, g.other)) end
+function conditions.distinctcell(self, g) return fmt('%s == %s', cellOf(self, g.src), cellOf(self, g.other)) end
 function conditions.len(_, g, x) return fmt('#%s ~= %d', x, g.value) end
 function conditions.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:klist(g.value)) end
 function conditions.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:klist(g.value)) end
@@ -65,6 +71,8 @@ function describe.proto(_, name) return fmt('%s is a closure of the same functio
 function describe.metatable(_, name) return fmt('metatable of %s', name) end
 function describe.same(g, name) return fmt('%s and %s are one object', name, g.other.text) end
 function describe.distinct(g, name) return fmt('%s and %s are two objects', name, g.other.text) end
+function describe.samecell(g, name) return fmt('%s and %s are one variable', name, g.other.text) end
+function describe.distinctcell(g, name) return fmt('%s and %s are two variables', name, g.other.text) end
 function describe.len(g, name) return fmt('#%s == %d', name, g.value) end
 function describe.nargs(g) return fmt('number of variable arguments == %d', g.value) end
 function describe.present(_, name) return name .. ' ~= nil' end

@@ -16,6 +16,34 @@ local function foresee(marks, slot, v)
    if v.k == 'func' and not v.real then marks.proto['a' .. slot + 1] = true end
 end
 
+-- The cell of a shared variable: a function that reads and writes it, which closures share.
+local function cellOf(self, c)
+   self.cells = self.cells or {}
+   if self.cells[c] then return self.cells[c] end
+   local name = self:keep(self.body, 'newCell()')
+   self.cells[c] = name
+   if self.built[c] then
+      self:line('upvaluejoin(%s, 1, %s)', name, self.built[c])
+   else
+      self.built[c] = name .. ', 1'
+      self:line('%s(true, %s)', name, self:val(self.ctx:cellGet(c)))
+   end
+   return name
+end
+
+-- The cell that a slot of a segment holds, nil when it holds a value.
+local function cellText(self, seg, slot)
+   local s = seg.shared[slot]
+   if s then return s.cell and cellOf(self, s.cell) or self:val(s.value) end
+end
+
+-- Value of a slot, that of its variable when it holds a cell.
+local function slotValue(self, seg, slot)
+   local s = seg.shared[slot]
+   if not s or s.cell then return seg.frame.slots[slot] end
+   return self.ctx:cellGet(self.ctx:cell(s.value, 1))
+end
+
 local callers = {}
 
 -- A function that calls another as if it stood at a place of the program, so that errors and tracebacks name that place.
@@ -32,7 +60,7 @@ end
 
 -- Call of a function of a segment: by the frame outside, when that is a frame of the program.
 local function callText(self, seg, fn, list)
-   local by = seg.outer and callerAt(seg.outer.p, seg.outer.pc - 1)
+   local by = seg.outer and callerAt(seg.outer.p, seg.outer.pc)
    if not by then return fmt('%s(%s)', self:k(fn), concat(list, ', ')) end
    return fmt('%s(%s%s%s)', self:k(by), self:k(fn), list[1] and ', ' or '', concat(list, ', '))
 end
@@ -43,8 +71,9 @@ local function restCall(self, seg, to, given, pending)
    if to.generic then list[1] = self:val(f.fn) end
    for s = 0, to.n - 1 do
       local v = f.slots[s]
-      list[#list + 1] = given[s] or to.live[s] and self:val(v) or 'nil'
-      if not given[s] and to.live[s] then foresee(to.marks, s, v) end
+      local cell = to.live[s] and cellText(self, seg, s)
+      list[#list + 1] = cell or given[s] or to.live[s] and self:val(v) or 'nil'
+      if not cell and not given[s] and to.live[s] then foresee(to.marks, s, v) end
    end
    if pending then
       list[#list + 1] = pending
@@ -61,7 +90,7 @@ local function stepCall(self, seg)
    local s, f, list = seg.step, seg.frame, {}
    for k = 0, s.params - 1 do
       if k == seg.calleeSlot then list[k + 1] = self:k(seg.callee)
-      else list[k + 1] = s.read[k] and self:val(f.slots[k]) or 'nil' end
+      else list[k + 1] = s.read[k] and self:val(slotValue(self, seg, k)) or 'nil' end
    end
    if s.pending then
       for k = 1, f.multres.n do list[#list + 1] = self:val(f.multres[k] or NIL) end
@@ -78,6 +107,14 @@ local function names(self, base, n)
       given[base + i - 1] = list[i]
    end
    return given, concat(list, ', ')
+end
+
+-- Results that go to shared variables are stored in them.
+local function store(self, seg, given, lines)
+   for slot, name in pairs(given) do
+      local cell = cellText(self, seg, slot)
+      if cell then lines[#lines + 1] = fmt('%s(true, %s)', cell, name) end
+   end
 end
 
 -- A function without parameters around lines and an expression.
@@ -122,9 +159,10 @@ local function innermost(self, seg, lines)
    end
    local given, list = names(self, s.base, s.n)
    lines[1] = (list ~= '' and 'local ' .. list .. ' = ' or '') .. run
+   store(self, seg, given, lines)
    local go = restCall(self, seg, seg.next, given)
    if not s.loop then return go end
-   lines[2] = fmt('if %s ~= nil then return %s end', given[s.base + 3], go)
+   lines[#lines + 1] = fmt('if %s ~= nil then return %s end', given[s.base + 3], go)
    return restCall(self, seg, seg.other, {}), true
 end
 
@@ -141,6 +179,7 @@ local function outside(self, seg, lines, expr)
    end
    local given, list = names(self, seg.base, seg.n)
    lines[#lines + 1] = seg.n == 0 and expr or fmt('local %s = %s', list, expr)
+   store(self, seg, given, lines)
    return restCall(self, seg, seg.next, given)
 end
 

@@ -72,7 +72,7 @@ M.ends = {RET = true, RETM = true, RET0 = true, RET1 = true, CALLT = true, CALLM
 local jumps = {JMP = true, UCLO = true, ISNEXT = true}
 local forks = {FORI = true, FORL = true, ITERL = true}
 
-local function successors(i, pc)
+function M.successors(i, pc)
    if M.ends[i.op] then return end
    if jumps[i.op] then return i.target end
    if i.op:find '^IS' and i.op ~= 'ISTYPE' and i.op ~= 'ISNUM' then return pc + 1, pc + 2 end
@@ -106,7 +106,7 @@ function M.before(p)
    while changed do
       changed = false
       for pc = #p.code, 1, -1 do
-         local a, b = successors(p.code[pc], pc)
+         local a, b = M.successors(p.code[pc], pc)
          if a and join(at[pc], at[a], def[pc]) then changed = true end
          if b and join(at[pc], at[b], def[pc]) then changed = true end
       end

@@ -2,6 +2,7 @@
 -- parameter names stay as they are: the class's method looks its object up in a table with weak keys.
 
 local compile = require 'relume.jit.compile'
+local call = require 'relume.jit.call'
 
 local M = {}
 local compiled = setmetatable({}, {__mode = 'k'}) -- module -> {forward =, backward =}
@@ -22,11 +23,13 @@ local function patch(mt, name)
    if patched[key][name] then return patched[key][name] end
    local method = rawget(key, name)
    patched[key][name] = method
-   rawset(key, name, function(self, ...)
+   local function look(self, ...)
       local c = compiled[self]
       if c and c[name] then return c[name](self, ...) end
       return method(self, ...)
-   end)
+   end
+   rawset(key, name, look)
+   call.wrapped[look] = method -- captured code evaluates the method itself, whatever object it is called on
    return method
 end
 

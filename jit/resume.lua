@@ -3,6 +3,7 @@
 
 local bytecode = require 'relume.jit.bytecode'
 local live = require 'relume.jit.live'
+local box = require 'relume.jit.box'
 
 local M = {}
 
@@ -14,10 +15,12 @@ local function plain(i, params)
    return i.word
 end
 
+local function lineOf(p, pc) return p.lines and p.lines[pc] or p.firstline or 0 end
+
 -- Words and lines of the code behind n instructions in front, all of the line of pc; params: number of parameters from now on.
 local function shifted(p, pc, n, params)
    local words, lines = {}, {}
-   local line = p.lines and p.lines[pc] or p.firstline or 0
+   local line = lineOf(p, pc)
    for k = 1, n do lines[k] = line end
    for k, i in ipairs(p.code) do words[n + k], lines[n + k] = plain(i, params), p.lines and p.lines[k] or 0 end
    return words, lines, line
@@ -48,25 +51,53 @@ end
 
 -- Resume functions ---------------------------------------------------------------------------------------------------------------
 
-local origins = setmetatable({}, {__mode = 'kv'}) -- prototype of a resume function -> {f, p, front}: what it is the rest of
+local origins = setmetatable({}, {__mode = 'kv'}) -- prototype of a resume function -> {f, p, front, at, slots}: what it is the rest of
 
 --- Where a resume function's prototype comes from, nil for a prototype of the program.
 function M.origin(p) return origins[p] end
 
+--- Instruction of the program that instruction pc of a resume function comes from, and the sorted slots that hold cells there, if any.
+function M.home(origin, pc)
+   if not origin.at then return pc - origin.front end
+   local at = origin.at[pc - origin.front]
+   if at.k > 0 then return at.pc, {unpack(origin.slots, 1, at.k)} end
+   return at.pc
+end
+
+-- Words, lines, place to begin and frame size of the code behind n instructions in front.
+local function codeFrom(p, pc, n, params, boxed)
+   if not boxed then
+      local words, lines = shifted(p, pc, n, params)
+      return {words = words, lines = lines, start = n + pc}
+   end
+   local code = box.code(p, pc, boxed, n, function(i) return plain(i, params) end)
+   if not code then return end
+   for k = 1, n do
+      table.insert(code.words, k, 0)
+      table.insert(code.lines, k, lineOf(p, pc))
+   end
+   return code
+end
+
 --- The rest of prototype p from instruction pc on: {make, proto, n, live, origin}. make(f) is a function of slots 0 .. n - 1 (then of the
 -- variable arguments, or of the results that instruction pc takes when they are pending), with the upvalues of f. Who uses it keeps origin.
-function M.rest(p, pc, pending)
+-- boxed: sorted slots that get cells. nil when it cannot be written.
+function M.rest(p, pc, pending, boxed)
    local alive = live.before(p)[pc]
    local n, front = highest(alive) + 1, pending and 2 or 1
-   local words, lines = shifted(p, pc, front, n)
-   if pending then words[1] = bytecode.word3('VARG', pendingAt(p, p.code[pc]), 0, n) end
-   words[front] = bytecode.jump(math.max(n, 1), front, front + pc)
-   local raw = bytecode.rewrite(p, words, lines, front, n, p.vararg or pending)
+   local code = codeFrom(p, pc, front, n, boxed)
+   if not code then return end
+   if pending then code.words[1] = bytecode.word3('VARG', pendingAt(p, p.code[pc]), 0, n) end
+   code.words[front] = bytecode.jump(math.max(n, 1), front, code.start)
+   local raw = bytecode.rewrite(p, code.words, code.lines, front, n, p.vararg or pending, code.frame)
    local function make(f) return load(f, p, raw) end
    local parsed = bytecode.parse(bytecode.dump(p, raw))
-   local origin = {p = p, front = front}
+   for k, child in pairs(p.kgc) do -- closures made in it are those of the program
+      if type(child) == 'table' and child.kind == 'proto' then parsed.kgc[k] = child end
+   end
+   local origin = {p = p, front = front, at = code.at, slots = boxed}
    origins[parsed] = origin
-   return {make = make, proto = parsed, n = n, live = alive, origin = origin, pending = pending}
+   return {make = make, proto = parsed, n = n, live = alive, origin = origin, pending = pending, boxed = boxed}
 end
 
 -- Steps --------------------------------------------------------------------------------------------------------------------------

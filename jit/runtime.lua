@@ -5,9 +5,19 @@ local okC, C = pcall(require, 'relume.core')
 
 local rt = {
    dgetmetatable = debug.getmetatable, dsetmetatable = debug.setmetatable,
-   setupvalue = debug.setupvalue, upvaluejoin = debug.upvaluejoin,
+   setupvalue = debug.setupvalue, upvaluejoin = debug.upvaluejoin, upvalueid = debug.upvalueid,
    protoOf = function(f) return type(f) == 'function' and bytecode.id(f) or nil end,
 }
+
+--- A variable that closures share, as a function that reads and writes it (see box.lua); it is the function's first upvalue.
+function rt.newCell()
+   local v
+   local function cell(op, x, i)
+      if op == nil then return v end
+      if op then v = x else debug.upvaluejoin(x, i, cell, 1) end
+   end
+   return cell
+end
 
 --- Value of upvalue i.
 function rt.upvalueOf(f, i)

@@ -86,9 +86,21 @@ end
 
 -- Inputs -----------------------------------------------------------------------------------------------------------------------
 
-local function inputGradient(ctx, v)
-   ctx:needType(v)
-   local g = v.real:grad()
+-- An input that was made on the tape: not a leaf, so that it may be written in place. Gradients go to the leaf behind it.
+local function madeOutside(v)
+   v.leaf = v.fake
+   v.fake = v.leaf:detach()
+   C.custom({v.leaf}, {v.fake}, function(dy) return dy end)
+   v.history0 = C.history(v.fake)
+end
+
+--- The gradient that an input has accumulated is looked at.
+function Context:inputGradient(v)
+   local facts = v.facts
+   if v.gradSeen or not facts or not facts.requiresGrad or facts.history then return end
+   v.gradSeen = true
+   self:needType(v)
+   local ctx, g = self, v.real:grad()
    if g then
       v.grad0 = {k = 'tensor', real = g, src = value.gradient(v.src)}
       v.fake:setGrad(ctx:fake(v.grad0))
@@ -108,15 +120,13 @@ function Context:fake(v)
    end
    v.facts = M.facts(v.real)
    self:freeSizes(v)
-   if v.facts.requiresGrad and not v.real:isLeaf() then self:brk('history', v.src.text) end
+   if v.facts.requiresGrad then v.facts.history = not v.real:isLeaf() end
    v.fake = g:input(v.real)
-   self.byfake[v.fake] = v
    self.inputs[#self.inputs + 1] = v
    v.index = #self.inputs
-   if v.facts.requiresGrad then
-      if not v.fake:requiresGrad() then v.fake:requiresGrad(true) end
-      inputGradient(self, v)
-   end
+   if v.facts.requiresGrad and not v.fake:requiresGrad() then v.fake:requiresGrad(true) end
+   if v.facts.history then madeOutside(v) end
+   self.byfake[v.fake] = v
    v.facts0 = M.facts(v.fake)
    return v.fake
 end
@@ -231,9 +241,12 @@ function Context:output(v)
    local i = self.outputs[fake]
    if not i then
       local _, grad = C.tensorFacts(fake)
-      if grad then self:brk('grad-escapes', 'made by captured code') end
       self.graph:output(fake)
       i = self.outputs.n + 1
+      if grad then
+         self.escapes = self.escapes or {}
+         self.escapes[#self.escapes + 1] = {index = i, fake = fake}
+      end
       self.outputs.n, self.outputs[fake] = i, i
       self.outputs[i] = v
    end
@@ -249,7 +262,11 @@ function Context:tensorChanges()
          elseif v.facts0 then
             local now = M.facts(fake)
             if not M.sameWindow(v.facts0, now) then list[#list + 1] = {v = v, kind = 'set'} end
-            if now.requiresGrad ~= v.facts.requiresGrad then list[#list + 1] = {v = v, kind = 'flag', on = now.requiresGrad} end
+            local taped = now.requiresGrad or v.facts.requiresGrad
+            if taped and C.history(fake) ~= v.history0 then
+               if list[#list] and list[#list].v == v then self:brk('grad-escapes', v.src.text .. ' is set') end
+               list[#list + 1] = {v = v, kind = 'history'}
+            elseif now.requiresGrad ~= v.facts.requiresGrad then list[#list + 1] = {v = v, kind = 'flag', on = now.requiresGrad} end
             local g = now.requiresGrad and fake:grad()
             if g and not (v.grad0 and M.sameWindow(M.facts(g), M.facts(v.grad0.fake))) then
                list[#list + 1] = {v = v, kind = 'grad', fake = g}

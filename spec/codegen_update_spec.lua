@@ -12,6 +12,17 @@ describe('generated updates', function()
       assert.equal(1, info.kernels)
       assert.is_true(info.arenaBytes < 4096)
    end)
+   it('are not what a convolution with ReLU needs: its kernel ends with it', function()
+      local function conv(x, w, b) return C.op.conv2d(x, w, b, { 1, 1 }, { 1, 1 }, { 1, 1 }, 1) end
+      local x, w, b = torch.randn(2, 3, 9, 9):float(), torch.randn(4, 3, 3, 3):float(), torch.randn(4):float()
+      local info = plan.check(function(...) return C.op.relu(conv(...)) end, { x, w, b }, nil, 1e-5)
+      assert.same({ 0, 1 }, { info.kernels, info.calls })
+      info = plan.check(function(...) -- the convolution itself is wanted too
+         local r = conv(...)
+         return C.op.relu(r), r
+      end, { x, w, b }, nil, 1e-5)
+      assert.same({ 1, 1 }, { info.kernels, info.calls })
+   end)
    it('swap two inputs', function()
       plan.check(function(a, b)
          local t = a:clone()

@@ -30,8 +30,8 @@ end
 programs.escape = function() return function(x) return x + 1, ('a b'):gmatch '%a' end, ones(2) end
 programs.metatable = function() return function(x) return debug.setmetatable(x * 1, getmetatable(x)) end, ones(2) end
 programs['table-key'] = function() return function(o, x) return ({[o] = x})[o] + 1 end, {}, ones(2) end
-programs['grad-escapes'] = function() return function(w) return w * 2 end, ones(2):requiresGrad(true) end
-programs.history = function() return function(y) return (y * 2):detach() end, ones(2):requiresGrad(true) * 2 end
+programs['grad-escapes'] = function() return function(w) local y = w * 2 local v = y:view(-1) return y, v, v * 3 end, ones(2):requiresGrad(true) end
+programs.history = function() return function(y) return torch.autograd.grad({torch.pow(y, 2)}, {y}, {ones(2)})[1] end, ones(2):requiresGrad(true) * 2 end
 programs['backward-outside'] = function()
    local net = nn.Dropout(0.5)
    return function(x) return net:forward(x) end, ones(2)

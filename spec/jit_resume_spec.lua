@@ -121,7 +121,7 @@ local programs = {
       inc()
       n = n + 5
       return n, x * 2
-   end end, 1},
+   end end, 2},
    ['variables that a closure reads'] = {function() return function(x)
       local n = x:size(1)
       local function get() return n end

@@ -169,4 +169,22 @@ describe('a training step', function()
       assert.equal('nn.Sequential', torch.type(b))
       assert.equal(1, torch.explain(b, x).graphs)
    end)
+
+   it('takes a network of a class that was compiled as an argument', function()
+      torch.compile(nn.Sequential():add(nn.Linear(4, 2)))
+      local a, b = nn.Sequential():add(nn.Linear(4, 3)):add(nn.Tanh()), nn.Sequential():add(nn.Linear(4, 3)):add(nn.Tanh())
+      local f = torch.compile(function(net, x)
+         net:zeroGradParameters()
+         local y = net:forward(x)
+         net:backward(x, y)
+         return y
+      end)
+      local x = torch.randn(2, 4)
+      for _, net in ipairs {a, b, a, b} do
+         local y = f(net, x)
+         assert.is_true((y - net:forward(x)):abs():max() < 1e-6)
+      end
+      assert.equal(0, torch.compiler.stats(f).eager)
+      assert.compiles(f, {graphs = 1, breaks = 0}, a, x)
+   end)
 end)

@@ -260,7 +260,8 @@ describe('optim.Logger', function()
       os.remove(path)
       assert.equal('loss\terror\t\n 5.0000e-01\t 3.0000e+00\t\n 2.5000e-01\tx\t\n', text)
       assert.has_error(function() log:add {{}, 1} end)
-      log:style {'-', '-'}
+      log:style {'-', '-'}:display(false)
+      log.epsfile = nil
       log:plot()
    end)
 end)

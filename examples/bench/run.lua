@@ -18,14 +18,17 @@ local opt = require 'options' ('luajit examples/bench/run.lua [options]', {
    { 'steps', 15, 'timed steps', 1 },
    { 'warmup', 2, 'steps before the clock, after the first', 0 },
    { 'infer', false, 'forward and loss only' },
+   { 'cpu', false, "the process's own time instead of the clock on the wall: for one thread on a busy machine" },
+   { 'serve', false, 'one workload, one mode: a line on stdin is a number of steps, the answer their times as JSON (for compare.py)' },
    { 'json', '', 'write the rows to this file', 'file' },
 })
 
-local clock = torch.Timer()
+local timer = torch.Timer()
+local clock = opt.cpu and os.clock or function() return timer:time().real end
 local function timed(step)
-   local start = clock:time().real
+   local start = clock()
    step()
-   return clock:time().real - start
+   return clock() - start
 end
 
 local function peakMiB()
@@ -36,7 +39,7 @@ local function peakMiB()
    return math.floor(kb / 1024 + 0.5)
 end
 
-local function measure(name, mode)
+local function load(name, mode)
    torch.manualSeed(0)
    local file = ('%sexamples/bench/workloads/%s.lua'):format(root, name)
    local work = assert(loadfile(file))()()
@@ -44,6 +47,11 @@ local function measure(name, mode)
    if opt.infer then work.net:evaluate() end
    if mode == 'compile' then step = torch.compile(step) end
    collectgarbage()
+   return step
+end
+
+local function measure(name, mode)
+   local step = load(name, mode)
    local first = timed(step)
    for _ = 1, opt.warmup do step() end
    local ms = {}
@@ -54,6 +62,16 @@ local function measure(name, mode)
 end
 
 torch.setdefaulttensortype 'torch.FloatTensor'
+if opt.serve then
+   local step = load(opt.only, opt.modes)
+   for line in io.lines() do
+      local ms = json.array {}
+      for i = 1, assert(tonumber(line), 'a number of steps') do ms[i] = timed(step) * 1e3 end
+      print(json.encode { ms = ms, mib = peakMiB() })
+      io.flush()
+   end
+   os.exit(0)
+end
 print(('%-10s %-8s %10s %10s %8s %8s'):format('workload', 'mode', 'ms', 'min', 'first s', 'MiB'))
 local rows, failed = json.array {}, false
 for name in opt.only:gmatch '[^,]+' do

@@ -11,7 +11,7 @@ void rl_conv_fill(conv *v, const rl_attrs *a, int at, const rl_tensor *x, const 
   v->oh = g->size[2], v->ow = g->size[3];
   v->dt = x->dtype == RL_F64 ? RL_F64 : RL_F32;
   v->bytes = rl_dtypes[v->dt].bytes;
-  v->bias = NULL;
+  v->bias = NULL, v->relu = false;
 }
 
 rl_status rl_conv_run(conv *v, rl_tensor *p, rl_tensor *q, rl_tensor *out, conv_body body) {
@@ -80,6 +80,7 @@ static rl_status forward(conv *v, rl_tensor *x, rl_tensor *w, rl_tensor *r) {
              .wt = rl_data(w),
              .r = rl_data(r),
              .bias = v->bias,
+             .relu = v->relu,
              .f = rl_tiles(v->dt),
              .bytes = v->bytes };
   size_t bytes = v->sw > 1 && v->kw > 1 ? (size_t)(v->n * v->c * v->h * ceil_div(v->w, v->sw) * v->sw * v->bytes) : 0;
@@ -106,17 +107,31 @@ static rl_status add_bias(rl_tensor *bias, rl_tensor *out) {
   return rl_ops[RL_OP_ADD].kernel[RL_CPU](RL_OP_ADD, io, 2, NULL, &out);
 }
 
+static rl_status relu_in_place(rl_tensor *r) { return rl_ops[RL_OP_RELU].kernel[RL_CPU](RL_OP_RELU, &r, 1, NULL, &r); }
+
+static rl_status convolve(rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *out, bool relu) {
+  conv v;
+  rl_conv_fill(&v, a, 0, in[0], in[1], out);
+  if (!rl_numel(out)) return RL_OK;
+  rl_tensor *bias = nin > 2 ? in[2] : NULL;
+  bool any = rl_numel(in[1]), fused = bias && bias->dtype == v.dt && rl_is_contiguous(bias) && any;
+  if (fused) v.bias = rl_data(bias);
+  v.relu = relu && any && (fused || !bias);
+  if (any) RL_TRY(rl_conv_run(&v, in[0], in[1], out, forward));
+  else RL_TRY(rl_move_zero(out));
+  if (bias && !fused) RL_TRY(add_bias(bias, out));
+  return relu && !v.relu ? relu_in_place(out) : RL_OK;
+}
+
 RL_KERNEL(conv2d) {
   RL_KERNEL_UNUSED;
-  conv v;
-  rl_conv_fill(&v, a, 0, in[0], in[1], out[0]);
-  if (!rl_numel(out[0])) return RL_OK;
-  rl_tensor *bias = nin > 2 ? in[2] : NULL;
-  bool fused = bias && bias->dtype == v.dt && rl_is_contiguous(bias) && rl_numel(in[1]);
-  if (fused) v.bias = rl_data(bias);
-  if (!rl_numel(in[1])) RL_TRY(rl_move_zero(out[0]));
-  else RL_TRY(rl_conv_run(&v, in[0], in[1], out[0], forward));
-  return bias && !fused ? add_bias(bias, out[0]) : RL_OK;
+  return convolve(in, nin, a, out[0], false);
+}
+
+/* Plans fold the ReLU behind a convolution into it. */
+RL_KERNEL(conv2d_relu) {
+  RL_KERNEL_UNUSED;
+  return convolve(in, nin, a, out[0], true);
 }
 
 /* One phase of the input gradient: the places (a + i sh, b + j sw), whose taps are those that step on them. Returns their number. */

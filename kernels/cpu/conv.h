@@ -10,6 +10,7 @@ typedef struct conv {
   rl_dtype dt; /* computed in: float or double */
   int bytes;
   const char *bias; /* conv2d only: added to the result, or NULL */
+  bool relu;        /* and then max(x, 0) */
 } conv;
 
 /* Attribute lists from `at`: stride, pad, dilation; x, w, g are the tensors that have the shapes of input, weight and result. */
@@ -33,6 +34,7 @@ typedef struct corr {
   tap *tap;
   int64_t groups, xg, rg, wg; /* and groups with their strides */
   const char *x, *wt, *bias;
+  bool relu;
   char *r;
   const rl_tile_fns *f;
   int bytes;

@@ -93,7 +93,7 @@ static void multiply(const corr *c, const panel *p, int64_t np, int64_t m0, int6
     rows = ceil_div(m1 - m, ceil_div(m1 - m, c->f->rows[WIDE]));
     rl_tile t = { .images = 1, .rows = 1, .cols = (c1 - c0) * c->nt, .ac = 1, .ldb = width, .add = c0 > 0 };
     for (int64_t j = 0; j < rows; j++) t.a[j] = wt + ((m + j) * k + c0 * c->nt) * c->bytes;
-    if (bias && c1 == c->c) t.bias = bias + m * c->bytes;
+    if (c1 == c->c) t.relu = c->relu, t.bias = bias ? bias + m * c->bytes : NULL;
     for (int64_t i = 0; i < np; i++) {
       const run *s = &p[i].run[0];
       t.b = buf + i * bsize;

@@ -23,7 +23,7 @@ typedef struct engine {
   rl_tensor *const *xs; /* wanted tensors; NULL: accumulate in the leaves */
   int nx;
   rl_tensor **dx;
-  bool create_graph, retain;
+  bool create_graph, retain, stop;
 } engine;
 
 static unsigned engine_hash(const engine *e, const void *p) {
@@ -280,7 +280,7 @@ static rl_status engine_window(const engine *e, rl_tape_node *n, rl_tensor *dy, 
 }
 
 static rl_status engine_custom(rl_tape_node *n, rl_tensor **dy, rl_tensor **dx) {
-  for (int k = 0; k < n->nout; k++)
+  for (int k = 0; k < n->nout && !n->sparse; k++)
     if (!dy[k]) RL_TRY(engine_zeros(&n->meta[k], &dy[k]));
   return n->apply(n->ud, dy, n->nout, dx, n->nin);
 }
@@ -292,19 +292,25 @@ static rl_status engine_apply(const engine *e, rl_tape_node *n, rl_tensor **dy, 
   return engine_custom(n, dy, dx);
 }
 
-/* Gradients that were asked for at a node's outputs. */
+/* Gradients that were asked for at a node's outputs; with stop they go no further. */
 static rl_status engine_capture(const engine *e, const engine_slot *s) {
   for (int i = 0; e->xs && i < e->nx; i++) {
     const rl_ag *ag = e->xs[i]->ag;
     if (ag && ag->fn == s->node && s->grads[ag->out]) RL_TRY(engine_want(e, i, s->grads[ag->out]));
+  }
+  for (int i = 0; e->stop && i < e->nx; i++) {
+    const rl_ag *ag = e->xs[i]->ag;
+    if (!ag || ag->fn != s->node) continue;
+    rl_tensor_release(s->grads[ag->out]);
+    s->grads[ag->out] = NULL;
   }
   return RL_OK;
 }
 
 static rl_status engine_step(const engine *e, engine_slot *s) {
   bool any = false;
-  for (int k = 0; k < s->node->nout; k++) any |= s->grads[k] != NULL;
   RL_TRY(engine_capture(e, s));
+  for (int k = 0; k < s->node->nout; k++) any |= s->grads[k] != NULL;
   if (!any || !s->needed) return RL_OK;
   rl_tensor **dx = calloc((size_t)s->node->nin + 1, sizeof *dx);
   if (!dx) return rl_error_status(RL_OOM, "[backward] out of memory");
@@ -374,8 +380,9 @@ static rl_status engine_run(engine *e, rl_tensor *const *ys, rl_tensor *const *d
   return s;
 }
 
-rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx, bool retain, bool create_graph, rl_tensor **dx) {
-  engine e = { .xs = xs, .nx = nx, .dx = dx, .retain = retain || create_graph, .create_graph = create_graph };
+rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx, bool retain, bool create_graph, bool stop,
+                  rl_tensor **dx) {
+  engine e = { .xs = xs, .nx = nx, .dx = dx, .retain = retain || create_graph, .create_graph = create_graph, .stop = stop };
   for (int i = 0; i < nx; i++) dx[i] = NULL;
   if (!nx) return RL_OK;
   rl_status s = engine_run(&e, ys, dys, ny);
@@ -390,4 +397,30 @@ rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor
 rl_status rl_backward(rl_tensor *const *ys, rl_tensor *const *dys, int ny, bool retain, bool create_graph) {
   engine e = { .retain = retain || create_graph, .create_graph = create_graph };
   return engine_run(&e, ys, dys, ny);
+}
+
+rl_status rl_tape_reaches(rl_tensor *y, rl_tensor *const *xs, int nx, bool *hit) {
+  engine e = { 0 };
+  rl_requires_grad(y);
+  rl_status s = engine_collect(&e, &y, 1);
+  for (int i = 0; s == RL_OK && i < nx; i++) {
+    const rl_ag *ag = xs[i]->ag;
+    hit[i] = ag && ag->fn && y->ag && ag->fn != y->ag->fn && *engine_place(&e, ag->fn) >= 0;
+  }
+  engine_free(&e);
+  return s;
+}
+
+rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_storage *s), void *ud) {
+  engine e = { 0 };
+  rl_status s = engine_collect(&e, ys, ny);
+  for (int i = 0; s == RL_OK && i < e.n; i++) {
+    const rl_tape_node *n = e.slots[i].node;
+    for (int k = 0; k < n->nin; k++)
+      if (n->in[k].full && n->in[k].t && n->in[k].t->storage) visit(ud, n->in[k].t->storage);
+    for (int k = 0; k < n->nout; k++)
+      if (n->out[k].full && n->out[k].t && n->out[k].t->storage) visit(ud, n->out[k].t->storage);
+  }
+  engine_free(&e);
+  return s;
 }

@@ -23,7 +23,8 @@ typedef struct rl_tape_node {
   int32_t refs;
   uint16_t op;
   uint8_t kind, nout;
-  bool freed; /* saved values went after a backward pass without retain */
+  bool freed;  /* saved values went after a backward pass without retain */
+  bool sparse; /* custom: gradients that nobody gave stay NULL instead of zeros */
   int nin;
   uint32_t need; /* inputs that want a gradient (the first 32) */
   uint64_t seq;  /* rises with time: a node's inputs come before it */

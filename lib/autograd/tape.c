@@ -27,6 +27,8 @@ void rl_node_free_saved(rl_tape_node *n) {
     rl_tensor_release(n->out[k].t);
     n->out[k].t = NULL;
   }
+  if (n->release) n->release(n->ud);
+  n->release = NULL;
   n->freed = true;
 }
 
@@ -36,7 +38,6 @@ static void node_destroy(rl_tape_node *n) {
     rl_node_release(n->edges[i].fn);
     rl_tensor_release(n->edges[i].leaf);
   }
-  if (n->release) n->release(n->ud);
   rl_free(n, n->bytes);
 }
 
@@ -191,12 +192,14 @@ rl_status rl_tape_record(rl_op op, rl_tensor *const *in, int nin, const rl_attrs
   return s;
 }
 
-rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, rl_custom_fn apply, void (*release)(void *), void *ud) {
+rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, rl_custom_fn apply, void (*release)(void *), void *ud,
+                         bool sparse) {
   rl_tape_node *n = node_new(TAPE_CUSTOM, nin, nout, NULL);
   if (!n) return RL_OOM;
   n->apply = apply;
   n->release = release;
   n->ud = ud;
+  n->sparse = sparse;
   for (int i = 0; i < nin; i++) tape_edge_to(n, i, in[i]);
   rl_status s = tape_fill(n, in, out, 0, 0);
   for (int k = 0; k < nout && s == RL_OK; k++)

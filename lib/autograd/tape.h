@@ -23,16 +23,22 @@ RL_API rl_status rl_tape_record_write(rl_tensor *dst, rl_tensor *value); /* dst 
 RL_API rl_status rl_tape_check_write(const char *name, const rl_tensor *dst);
 RL_API rl_status rl_tape_view(rl_tensor *x, rl_tensor *view);                  /* view follows in-place writes to x's base, and the other way round */
 RL_API uint32_t rl_tape_saved_inputs(rl_op op, rl_tensor *const *in, int nin); /* bits of the inputs whose values would be saved */
-/* dx[i] = sum_k d ys[k] / d xs[i] applied to dys[k] (NULL: ones, ys[k] must have one element). NULL result: xs[i] not reached. */
-RL_API rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx, bool retain, bool create_graph,
+/* dx[i] = sum_k d ys[k] / d xs[i] applied to dys[k] (NULL: ones, ys[k] must have one element). NULL result: xs[i] not reached. stop: what one x
+ * gets does not go through another x. */
+RL_API rl_status rl_grad(rl_tensor *const *ys, rl_tensor *const *dys, int ny, rl_tensor *const *xs, int nx, bool retain, bool create_graph, bool stop,
                          rl_tensor **dx);
 /* Accumulates into the leaves' grad. */
 RL_API rl_status rl_backward(rl_tensor *const *ys, rl_tensor *const *dys, int ny, bool retain, bool create_graph);
 RL_API rl_tensor *rl_detach(const rl_tensor *t);
 /* Node made by a binding (custom functions in Lua): apply is called with the output gradients during backward; the engine returns to
- * the binding through it, never the other way round. */
+ * the binding through it, never the other way round. Gradients that nobody gave are zeros, or NULL when sparse. The node lets go of ud
+ * after a backward pass without retain. */
 typedef rl_status (*rl_custom_fn)(void *ud, rl_tensor *const *dy, int ny, rl_tensor **dx, int nx);
-RL_API rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, rl_custom_fn apply, void (*release)(void *),
-                                void *ud);
+RL_API rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, rl_custom_fn apply, void (*release)(void *), void *ud,
+                                bool sparse);
+/* hit[i]: the history of y runs through xs[i], which another op made. */
+RL_API rl_status rl_tape_reaches(rl_tensor *y, rl_tensor *const *xs, int nx, bool *hit);
+/* Calls visit for every storage whose values the history of ys holds. */
+RL_API rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_storage *s), void *ud);
 RL_API void rl_ag_free(rl_tensor *t);
 #endif

@@ -134,6 +134,7 @@ void bind_open_random(lua_State *L);
 void bind_open_grad(lua_State *L);
 void bind_open_facts(lua_State *L);
 void bind_open_guard(lua_State *L);
+void bind_open_history(lua_State *L);
 void bind_open_file(lua_State *L);
 void bind_open_os(lua_State *L);
 void bind_open_thread(lua_State *L);

@@ -463,6 +463,7 @@ RL_API int luaopen_relume_core(lua_State *L) {
   bind_open_grad(L);
   bind_open_facts(L);
   bind_open_guard(L);
+  bind_open_history(L);
   bind_open_file(L);
   bind_open_os(L);
   bind_open_thread(L);

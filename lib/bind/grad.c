@@ -98,8 +98,8 @@ static rl_tensor **tensors(lua_State *L, int i, int *n, int need) {
   return v;
 }
 
-/* torch.autograd.grad(ys, xs [, dys [, {retain =, createGraph =, allowUnused =, unchecked =}]]) -> {dxs}
- * unchecked: saved values that were changed in place since are used as they are, as Torch7's modules do. */
+/* torch.autograd.grad(ys, xs [, dys [, {retain =, createGraph =, allowUnused =, unchecked =, stop =}]]) -> {dxs}
+ * stop: what one x gets does not go through another x. unchecked: saved values that were changed in place since are used as they are, as Torch7's modules do. */
 static int autograd_grad(lua_State *L) {
   int ny, nx;
   lua_settop(L, 4);
@@ -109,7 +109,7 @@ static int autograd_grad(lua_State *L) {
   rl_tensor **dx = (rl_tensor **)lua_newuserdata(L, sizeof *dx * (size_t)RL_MAX(nx, 1));
   memset(dx, 0, sizeof *dx * (size_t)nx);
   rl_self.grad_unchecked = option(L, 4, "unchecked");
-  rl_status s = rl_grad(ys, dys, ny, xs, nx, create || option(L, 4, "retain"), create, dx);
+  rl_status s = rl_grad(ys, dys, ny, xs, nx, create || option(L, 4, "retain"), create, option(L, 4, "stop"), dx);
   rl_self.grad_unchecked = false;
   if (s != RL_OK) return raise_engine(L, s);
   lua_createtable(L, nx, 0);
@@ -215,18 +215,19 @@ static void custom_release(void *ud) {
   rl_free(c, sizeof *c);
 }
 
-/* C.custom({inputs}, {outputs}, backward): outputs get a history whose gradient is backward(dy1, ...) -> dx1, ... */
+/* C.custom({inputs}, {outputs}, backward [, sparse]): outputs get a history whose gradient is backward(dy1, ...) -> dx1, ...; sparse: nil
+ * stands for an output that got none, instead of zeros. */
 static int core_custom(lua_State *L) {
   int nx, ny;
   luaL_checktype(L, 3, LUA_TFUNCTION);
-  lua_settop(L, 3);
+  lua_settop(L, 4);
   rl_tensor **in = tensors(L, 1, &nx, -1), **out = tensors(L, 2, &ny, -1);
   custom *c = (custom *)rl_alloc(sizeof *c);
   if (!c) return bind_raise(L, RL_OOM);
   lua_pushvalue(L, 3);
   c->ref = luaL_ref(L, LUA_REGISTRYINDEX);
   c->L = main_state(L);
-  rl_status s = rl_tape_custom(in, nx, out, ny, custom_apply, custom_release, c);
+  rl_status s = rl_tape_custom(in, nx, out, ny, custom_apply, custom_release, c, lua_toboolean(L, 4));
   return s == RL_OK ? 0 : bind_raise(L, s);
 }
 

@@ -40,6 +40,9 @@ static int graph_number(lua_State *L) { return bind_push_tensor(L, rl_graph_numb
 /* g:constant(tensor) -> fake of a tensor that the graph keeps. */
 static int graph_constant(lua_State *L) { return bind_push_tensor(L, rl_graph_constant(bind_graph(L, 1), bind_tensor(L, 2))); }
 
+/* g:cotangent(fake) -> fake: a new input for the gradient of a result. */
+static int graph_cotangent(lua_State *L) { return bind_push_tensor(L, rl_graph_cotangent(bind_graph(L, 1), bind_tensor(L, 2))); }
+
 /* g:loc('file.lua:12'): source position of the nodes that follow. */
 static int graph_set_loc(lua_State *L) {
   rl_graph_loc(bind_graph(L, 1), luaL_optstring(L, 2, ""));
@@ -127,12 +130,60 @@ static int graph_backward(lua_State *L) {
   return bind_push_graph(L, rl_pass_backward(g, wrt, n));
 }
 
-/* g:partition(outputs, cotangents) -> forward graph (outputs, then saved values), backward graph. */
+/* The booleans of a table at i as bytes; NULL when there is no table. */
+static char *flags(lua_State *L, int i, int n) {
+  if (!lua_istable(L, i)) return NULL;
+  char *v = (char *)lua_newuserdata(L, (size_t)n + 1);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    v[k] = (char)lua_toboolean(L, -1);
+    lua_pop(L, 1);
+  }
+  return v;
+}
+
+/* g:partition(outputs, cotangents [, {keep by input}, {keep by output}]) -> forward graph (outputs, then saved values), backward graph, list of the
+ * saved values: the number of the input that it is, or 0. Without keep an input or output is saved as a copy. */
 static int graph_partition(lua_State *L) {
   rl_graph *fwd, *bwd;
-  BIND_TRY(L, rl_pass_partition(bind_graph(L, 1), (int)luaL_checkinteger(L, 2), (int)luaL_checkinteger(L, 3), &fwd, &bwd));
+  const rl_graph *g = bind_graph(L, 1);
+  int32_t *saved, n;
+  lua_settop(L, 5);
+  char *in = flags(L, 4, g->ninputs), *out = flags(L, 5, g->noutputs);
+  BIND_TRY(L, rl_pass_partition(g, (int)luaL_checkinteger(L, 2), (int)luaL_checkinteger(L, 3), in, out, &fwd, &bwd, &saved, &n));
   bind_push_graph(L, fwd);
-  return bind_push_graph(L, bwd) + 1;
+  bind_push_graph(L, bwd);
+  lua_createtable(L, n, 0);
+  for (int32_t k = 0; k < n; k++) {
+    lua_pushinteger(L, saved[k] + 1);
+    lua_rawseti(L, -2, k + 1);
+  }
+  free(saved);
+  return 3;
+}
+
+/* g:absent(first, {missing by input}) -> the graph without those cotangents (inputs from `first` on), by output whether it is gone. */
+static int graph_absent(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  char *missing = flags(L, 3, g->ninputs), *gone = (char *)lua_newuserdata(L, (size_t)g->noutputs + 1);
+  bind_push_graph(L, rl_pass_absent(g, (int)luaL_checkinteger(L, 2) - 1, missing, gone));
+  lua_createtable(L, g->noutputs, 0);
+  for (int32_t k = 0; k < g->noutputs; k++) {
+    lua_pushboolean(L, gone[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 2;
+}
+
+/* g:sizes() -> inputs, outputs, updates, counters drawn. */
+static int graph_sizes(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  lua_pushinteger(L, g->ninputs);
+  lua_pushinteger(L, g->noutputs);
+  lua_pushinteger(L, g->nupdates);
+  lua_pushnumber(L, (lua_Number)g->rng_total);
+  return 4;
 }
 
 /* ---- interpreter ---- */
@@ -153,15 +204,29 @@ static void read_run(lua_State *L, const rl_graph *g, rl_tensor **in, double *nu
   }
 }
 
-/* g:run({tensors}, {numbers}) -> outputs, by the interpreter. */
+#define GRAPH_MARK "relume.mark"
+
+/* C.randomMark() -> the default generator's seed and counter, for run. */
+static int random_mark(lua_State *L) {
+  uint64_t *m = (uint64_t *)lua_newuserdata(L, 2 * sizeof *m);
+  m[0] = rl_generator_default()->seed;
+  m[1] = rl_generator_default()->counter;
+  luaL_newmetatable(L, GRAPH_MARK);
+  lua_setmetatable(L, -2);
+  return 1;
+}
+
+/* g:run({tensors}, {numbers} [, mark]) -> outputs, by the interpreter. With a mark on the tape: outputs have a history, random ops draw as at the
+ * mark, no input is updated. */
 static int graph_run(lua_State *L) {
   const rl_graph *g = bind_graph(L, 1);
-  lua_settop(L, 3);
+  lua_settop(L, 4);
+  const uint64_t *mark = lua_isnil(L, 4) ? NULL : (const uint64_t *)luaL_checkudata(L, 4, GRAPH_MARK);
   rl_tensor **in = (rl_tensor **)lua_newuserdata(L, sizeof *in * (size_t)(g->ninputs + g->noutputs + 1)), **out = in + g->ninputs;
   double *numbers = (double *)lua_newuserdata(L, sizeof *numbers * (size_t)(g->nnumbers + 1));
   read_run(L, g, in, numbers);
   memset(out, 0, sizeof *out * (size_t)g->noutputs);
-  rl_status s = rl_graph_run(g, in, numbers, out);
+  rl_status s = mark ? rl_graph_run_taped(g, in, numbers, mark[0], mark[1], out) : rl_graph_run(g, in, numbers, out);
   if (s != RL_OK) {
     for (int32_t k = 0; k < g->noutputs; k++)
       if (out[k]) rl_tensor_release(out[k]);
@@ -302,16 +367,28 @@ static int graph_walk(lua_State *L) {
 
 /* Registers the graph functions in C and their metatable. */
 void bind_open_graph(lua_State *L) {
-  static const luaL_Reg methods[] = { { "input", graph_input },         { "number", graph_number },
-                                      { "constant", graph_constant },   { "loc", graph_set_loc },
-                                      { "output", graph_output },       { "stop", graph_stop },
-                                      { "print", graph_print },         { "verify", graph_verify },
-                                      { "count", graph_count },         { "ops", graph_ops },
-                                      { "passes", graph_passes },       { "backward", graph_backward },
-                                      { "partition", graph_partition }, { "run", graph_run },
-                                      { "walk", graph_walk },           { "__gc", graph_gc },
-                                      { "__tostring", graph_print },    { NULL, NULL } };
-  static const bind_reg functions[] = { { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { NULL, NULL } };
+  static const luaL_Reg methods[] = { { "input", graph_input },
+                                      { "number", graph_number },
+                                      { "constant", graph_constant },
+                                      { "loc", graph_set_loc },
+                                      { "output", graph_output },
+                                      { "stop", graph_stop },
+                                      { "print", graph_print },
+                                      { "verify", graph_verify },
+                                      { "count", graph_count },
+                                      { "ops", graph_ops },
+                                      { "passes", graph_passes },
+                                      { "backward", graph_backward },
+                                      { "partition", graph_partition },
+                                      { "run", graph_run },
+                                      { "cotangent", graph_cotangent },
+                                      { "absent", graph_absent },
+                                      { "sizes", graph_sizes },
+                                      { "walk", graph_walk },
+                                      { "__gc", graph_gc },
+                                      { "__tostring", graph_print },
+                                      { NULL, NULL } };
+  static const bind_reg functions[] = { { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { "randomMark", random_mark }, { NULL, NULL } };
   luaL_newmetatable(L, BIND_GRAPH);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

@@ -6,7 +6,8 @@
 /* Rows -------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct guard_row {
-  uint8_t dtype, device, ndim, flags;
+  uint8_t dtype, device, ndim;
+  uint16_t flags;
   int64_t offset, storage_size, size[RL_MAXDIM], stride[RL_MAXDIM];
   int64_t low[RL_MAXDIM], high[RL_MAXDIM]; /* of free sizes, which are -1 in size */
 } guard_row;
@@ -26,7 +27,9 @@ enum {
   G_NEEDS_GRAD = 8,
   G_STRIDES = 16,
   G_PARTIAL = 32, /* no sizes given: type and requiresGrad only */
-  G_KEYED = 64    /* free sizes, strides, offset and storage size are part of the key */
+  G_KEYED = 64,   /* free sizes, strides, offset and storage size are part of the key */
+  G_LEAF = 128,   /* what requires a gradient is a leaf; else, with G_HISTORY, another op made it */
+  G_HISTORY = 256
 };
 /* Keys of the plans that a guard chooses from: numbers of the tensors' geometries and of program numbers. */
 typedef struct guard_keys {
@@ -61,15 +64,17 @@ static bool read_int(lua_State *L, const char *field, int64_t *v) {
 
 static void read_grad(lua_State *L, guard_row *r) { /* table on top */
   lua_getfield(L, -1, "requiresGrad");
-  if (!lua_isnil(L, -1)) r->flags |= (uint8_t)(G_GRAD | (lua_toboolean(L, -1) ? G_NEEDS_GRAD : 0));
-  lua_pop(L, 1);
+  if (!lua_isnil(L, -1)) r->flags |= (uint16_t)(G_GRAD | (lua_toboolean(L, -1) ? G_NEEDS_GRAD : 0));
+  lua_getfield(L, -2, "history");
+  if (!lua_isnil(L, -1)) r->flags |= lua_toboolean(L, -1) ? G_HISTORY : G_LEAF;
+  lua_pop(L, 2);
 }
 
 /* free = {{dim, low, high}, ...}: sizes that are part of the key. */
 static void read_free(lua_State *L, guard_row *r) { /* table on top */
   lua_getfield(L, -1, "free");
   int n = lua_istable(L, -1) ? (int)lua_objlen(L, -1) : -1;
-  if (n >= 0) r->flags = (uint8_t)((r->flags & ~(G_STRIDES | G_OFFSET | G_STORAGE)) | G_KEYED);
+  if (n >= 0) r->flags = (uint16_t)((r->flags & ~(G_STRIDES | G_OFFSET | G_STORAGE)) | G_KEYED);
   for (int k = 1; k <= n; k++) {
     int64_t v[3] = { 0, 0, 0 };
     lua_rawgeti(L, -1, k);
@@ -108,8 +113,8 @@ static void read_row(lua_State *L, guard_row *r) { /* table on top */
     read_grad(L, r);
     return;
   }
-  r->flags = (uint8_t)((ns == nd ? G_STRIDES : 0) | (read_int(L, "offset", &r->offset) ? G_OFFSET : 0) |
-                       (read_int(L, "storageSize", &r->storage_size) ? G_STORAGE : 0));
+  r->flags = (uint16_t)((ns == nd ? G_STRIDES : 0) | (read_int(L, "offset", &r->offset) ? G_OFFSET : 0) |
+                        (read_int(L, "storageSize", &r->storage_size) ? G_STORAGE : 0));
   read_grad(L, r);
   read_free(L, r);
 }
@@ -119,16 +124,23 @@ static bool size_holds(const guard_row *r, int d, int64_t size) {
   return !(r->flags & G_KEYED) || (size >= r->low[d] && size <= r->high[d]); /* a negative size is free */
 }
 
+static bool row_grad(const guard_row *r, const rl_tensor *t) {
+  if (!(r->flags & G_GRAD)) return true;
+  if (rl_requires_grad(t) != ((r->flags & G_NEEDS_GRAD) != 0)) return false;
+  if (!(r->flags & G_NEEDS_GRAD) || !(r->flags & (G_LEAF | G_HISTORY))) return true;
+  return (t->ag->fn != NULL) == ((r->flags & G_HISTORY) != 0);
+}
+
 static bool row_holds(const guard_row *r, const rl_tensor *t) {
   if (t->dtype != r->dtype || t->device != r->device || rl_is_fake(t)) return false;
-  if (r->flags & G_PARTIAL) return !(r->flags & G_GRAD) || rl_requires_grad(t) == ((r->flags & G_NEEDS_GRAD) != 0);
+  if (r->flags & G_PARTIAL) return row_grad(r, t);
   if (t->ndim != r->ndim) return false;
   for (int d = 0; d < r->ndim; d++)
     if (!size_holds(r, d, t->size[d])) return false;
   if ((r->flags & G_STRIDES) && memcmp(t->stride, r->stride, sizeof(int64_t) * r->ndim) != 0) return false;
   if ((r->flags & G_OFFSET) && t->offset != r->offset) return false;
   if ((r->flags & G_STORAGE) && (t->storage ? t->storage->size : 0) != r->storage_size) return false;
-  return !(r->flags & G_GRAD) || rl_requires_grad(t) == ((r->flags & G_NEEDS_GRAD) != 0);
+  return row_grad(r, t);
 }
 
 static int64_t *write_geometry(int64_t *key, const rl_tensor *t) {

@@ -52,6 +52,7 @@ typedef struct cg_node {
   bool mat;     /* must be in memory */
   bool placed;  /* a CALL whose result goes straight into place */
   bool inplace; /* STORE into an input's storage */
+  bool relu;    /* a convolution that ends with max(x, 0) */
   int pbuf;
   rl_geom pgeom; /* where the value lives: buffer and dense geometry of it */
 } cg_node;

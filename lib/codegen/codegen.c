@@ -47,7 +47,7 @@ static rl_status make_launch(cg_program *p, int o, lp_kernel *k) {
   l->call = g->call;
   if (g->call) {
     l->node = g->node[0];
-    l->label = strdup(rl_node_name(c->node[l->node].op));
+    l->label = strdup(cg_name(&c->node[l->node]));
     l->flops = call_flops(c, &c->node[l->node]);
     l->bytes = call_bytes(c, &c->node[l->node]);
     return RL_OK;

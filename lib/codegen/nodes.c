@@ -88,7 +88,9 @@ static int add_node(cg *c, int op, cg_kind kind, const rl_type *t, const int *in
 bool cg_named(int op, const char *name) { return op < RL_NOP && !strcmp(rl_ops[op].name, name); }
 #define is_op cg_named
 
-const char *cg_name(const cg_node *n) { return n->kind == CG_STORE ? "store" : n->op == CG_OP_PICK ? "pick" : rl_node_name(n->op); }
+const char *cg_name(const cg_node *n) {
+  return n->relu ? "conv2d,relu" : n->kind == CG_STORE ? "store" : n->op == CG_OP_PICK ? "pick" : rl_node_name(n->op);
+}
 
 /* Counter-based draws are elementwise; draws that must run in program order are calls. */
 static bool is_random_pw(int op) { return (is_op(op, "rand") || is_op(op, "randn")) && !rl_random_sequential(); }
@@ -527,6 +529,46 @@ static void drop_zero_add(cg *c, int i) {
   }
 }
 
+/* The one node that reads node i, with its views; -1: none or several. */
+static int only_user(const cg *c, int i, int but) {
+  int user = -1;
+  for (int k = 0; k < c->n; k++) {
+    if (c->node[k].absent || c->node[k].kind == CG_VIEW || k == but) continue;
+    for (int q = 0; q < c->node[k].nin; q++) {
+      if (c->node[k].in[q] < 0 || cg_root(c, c->node[k].in[q]) != i) continue;
+      if (user >= 0 && user != k) return -1;
+      user = k;
+    }
+  }
+  return user;
+}
+
+/* where(le(x, 0), 0, x) of a convolution x that nobody else reads is computed where the convolution stores. */
+static rl_status fold_relu(cg *c, int r) {
+  cg_node *n = &c->node[r];
+  if (n->absent || n->kind != CG_PW || n->uniform || !is_op(n->op, "where")) return RL_OK;
+  int le = n->in[0], x = n->in[2];
+  const cg_node *m = &c->node[le], *v = &c->node[x];
+  if (m->kind != CG_PW || !is_op(m->op, "le") || m->in[0] != x || !is_zero(c, n->in[1]) || !is_zero(c, m->in[1])) return RL_OK;
+  if (v->kind != CG_CALL || !is_op(v->op, "conv2d") || v->placed || v->type.dtype != n->type.dtype || is_output_buf(c, v->buf) ||
+      is_output_buf(c, m->buf))
+    return RL_OK;
+  if (v->type.dtype != RL_F32 && v->type.dtype != RL_F64) return RL_OK; /* half types round before they are compared */
+  if (only_user(c, le, -1) != r || only_user(c, x, le) != r) return RL_OK;
+  int *in = malloc(sizeof(int) * (size_t)(v->nin + 1));
+  if (!in) return rl_error_status(RL_OOM, "[compile] out of memory");
+  memcpy(in, v->in, sizeof(int) * (size_t)v->nin);
+  free(n->in);
+  n->in = in;
+  n->nin = v->nin;
+  n->op = v->op;
+  n->at = v->at;
+  n->kind = CG_CALL;
+  n->relu = true;
+  c->node[x].absent = c->node[le].absent = true;
+  return RL_OK;
+}
+
 /* Calls read memory: a number that one reads is copied there. */
 static rl_status calls_read_memory(cg *c) {
   int n = c->n;
@@ -649,6 +691,7 @@ rl_status cg_nodes(cg *c) {
   mark_uniform(c);
   for (int i = 0; i < c->n; i++)
     if (!c->node[i].absent) drop_zero_add(c, i);
+  for (int i = 0; i < c->n; i++) RL_TRY(fold_relu(c, i));
   RL_TRY(calls_read_memory(c));
   int n = c->n;
   for (int i = 0; i < n; i++)

@@ -71,7 +71,7 @@ static bool bw_scatter(bw *b, rl_ref r) {
     free(s);
     return true;
   }
-  return rl_tape_custom(in, 2, &b->v[r], 1, bw_window_apply, free, s) == RL_OK;
+  return rl_tape_custom(in, 2, &b->v[r], 1, bw_window_apply, free, s, false) == RL_OK;
 }
 
 /* ---- forward again ---- */
@@ -182,7 +182,7 @@ static bool bw_gradients(bw *b) {
     ok = (dys[ny++] = bw_cotangent(b, y)) != NULL;
   }
   for (int k = 0; k < b->nwrt; k++) xs[k] = b->v[b->wrt[k]];
-  if (ok && ny) ok = rl_grad(ys, dys, ny, xs, b->nwrt, false, false, dx) == RL_OK;
+  if (ok && ny) ok = rl_grad(ys, dys, ny, xs, b->nwrt, false, false, false, dx) == RL_OK;
   for (int k = 0; ok && k < b->nwrt; k++) ok = bw_gradient(b, xs[k], dx[k]);
   for (int k = 0; k < ny; k++)
     if (dys[k]) rl_tensor_release(dys[k]);

@@ -96,6 +96,7 @@ RL_API void rl_graph_end(rl_graph *g);                          /* stops recordi
 RL_API rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real); /* fake with real's geometry; tensors that share a storage share a fake one */
 RL_API rl_tensor *rl_graph_number(rl_graph *g, double hint);
 RL_API rl_tensor *rl_graph_constant(rl_graph *g, rl_tensor *real);
+RL_API rl_tensor *rl_graph_cotangent(rl_graph *g, const rl_tensor *fake); /* a new input: a dense gradient of the fake */
 RL_API rl_status rl_graph_output(rl_graph *g, rl_tensor *fake);
 RL_API void rl_graph_loc(rl_graph *g, const char *file_line); /* source position of the nodes that follow */
 /* Called by rl_call for fake inputs (real inputs that meet fakes are lifted to constants). Writes out[] with fakes. */
@@ -123,11 +124,18 @@ RL_API rl_graph *rl_pass_fold(const rl_graph *g);      /* constants, identities,
 RL_API rl_graph *rl_pass_backward(const rl_graph *g, const rl_ref *wrt, int nwrt);
 RL_API rl_graph *rl_pass_run(const rl_graph *g); /* the list, with RELUME_CHECK and RELUME_DEBUG=5 */
 /* Splits a joint graph at a minimal cut: fwd gives the first nout outputs and then the saved values; bwd takes the saved values, then the
- * last ncot inputs, and gives the other outputs. */
-RL_API rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, rl_graph **fwd, rl_graph **bwd);
+ * last ncot inputs, and gives the other outputs. keep_in and keep_out (NULL: all) say by input and output whether what backward needs of its
+ * memory may be saved without a copy. saved (may be NULL; freed by the caller): by saved value the input that it is, -1 for others. */
+RL_API rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const char *keep_in, const char *keep_out, rl_graph **fwd,
+                                   rl_graph **bwd, int32_t **saved, int32_t *nsaved);
+/* Backward without the cotangents (inputs from `first` on) that absent[] marks: what depends on those alone is left out, its outputs are marked in
+ * gone[] and left out too. */
+RL_API rl_graph *rl_pass_absent(const rl_graph *g, int first, const char *absent, char *gone);
 
 /* Interpreter: runs any graph on real tensors through rl_call. Inputs have the captured geometry. out[i] gets a new reference. */
 RL_API rl_status rl_graph_run(const rl_graph *g, rl_tensor *const *in, const double *numbers, rl_tensor **out);
+/* The same on the tape: outputs carry their history to the inputs, nothing is updated, random ops draw what they drew at seed and counter. */
+RL_API rl_status rl_graph_run_taped(const rl_graph *g, rl_tensor *const *in, const double *numbers, uint64_t seed, uint64_t counter, rl_tensor **out);
 
 static inline const rl_type *rl_node_type(const rl_graph *g, rl_ref r) { return &g->types[g->nodes[r].type]; }
 static inline rl_ref rl_node_in(const rl_graph *g, rl_ref r, int k) { return g->refs[g->nodes[r].in + k]; }

@@ -12,6 +12,7 @@ typedef struct interp {
   rl_tensor **v;    /* by node */
   rl_ref *last;     /* last reader of a node; g->n when it is needed at the end */
   uint64_t counter; /* generator's counter at the start */
+  bool taped;       /* results keep their history, nothing is updated */
 } interp;
 
 static rl_status interp_fail(const interp *p, rl_ref r) {
@@ -64,8 +65,10 @@ static rl_status interp_scatter(interp *p, rl_ref r) {
   RL_TRY(interp_cast(base, (rl_dtype)base->dtype, &p->v[r]));
   graph_strided_geom(graph_node_attrs(p->g, r), &w);
   w.offset += p->v[r]->offset;
-  rl_tensor *window = rl_tensor_with(p->v[r]->storage, &w);
-  if (!window) return RL_ERR;
+  rl_attrs a;
+  rl_tensor *window = NULL;
+  graph_strided_attrs(&w, &a);
+  RL_TRY(rl_call(RL_OP_AS_STRIDED, &p->v[r], 1, &a, &window));
   rl_status s = rl_copy(window, src);
   rl_tensor_release(window);
   return s;
@@ -161,8 +164,10 @@ static rl_status interp_updates(interp *p) {
 
 static rl_status interp_outputs(interp *p, rl_tensor **out) {
   for (int32_t i = 0; i < p->g->noutputs; i++) {
-    out[i] = rl_tensor_alias(p->v[p->g->outputs[i]]);
+    rl_tensor *v = p->v[p->g->outputs[i]];
+    out[i] = p->taped ? rl_tensor_retain(v) : rl_tensor_alias(v);
     if (!out[i]) return RL_OOM;
+    if (p->taped) continue;
     out[i]->flags &= (uint8_t)~RL_T_WEAK;
   }
   return RL_OK;
@@ -171,30 +176,45 @@ static rl_status interp_outputs(interp *p, rl_tensor **out) {
 static rl_status interp_all(interp *p, rl_tensor **out) {
   interp_lives(p);
   rl_status s = interp_nodes(p);
-  if (s == RL_OK) s = interp_updates(p);
+  if (s == RL_OK && !p->taped) s = interp_updates(p);
   if (s == RL_OK) s = interp_outputs(p, out);
   for (rl_ref r = 0; r < p->g->n; r++) interp_drop(p, r);
+  return s;
+}
+
+static rl_status interp_run(interp *p, rl_tensor **out) {
+  struct rl_graph *rec = rl_self.graph;
+  bool grad = rl_self.grad_disabled;
+  p->v = calloc((size_t)p->g->n + 1, sizeof *p->v);
+  p->last = graph_ref_array(p->g->n, -1);
+  rl_status s = RL_OOM;
+  if (p->v && p->last) {
+    rl_self.graph = NULL;
+    rl_self.grad_disabled = !p->taped;
+    p->counter = rl_generator_default()->counter;
+    s = interp_all(p, out);
+    rl_generator_default()->counter = p->counter + (uint64_t)p->g->rng_total;
+    rl_self.graph = rec;
+    rl_self.grad_disabled = grad;
+  }
+  free(p->v);
+  free(p->last);
   return s;
 }
 
 /* Runs the graph; input tensors are updated, the default generator advances by the graph's total. */
 rl_status rl_graph_run(const rl_graph *g, rl_tensor *const *in, const double *numbers, rl_tensor **out) {
   interp p = { .g = g, .in = in, .numbers = numbers };
-  struct rl_graph *rec = rl_self.graph;
-  bool grad = rl_self.grad_disabled;
-  p.v = calloc((size_t)g->n + 1, sizeof *p.v);
-  p.last = graph_ref_array(g->n, -1);
-  rl_status s = RL_OOM;
-  if (p.v && p.last) {
-    rl_self.graph = NULL;
-    rl_self.grad_disabled = true;
-    p.counter = rl_generator_default()->counter;
-    s = interp_all(&p, out);
-    rl_generator_default()->counter = p.counter + (uint64_t)g->rng_total;
-    rl_self.graph = rec;
-    rl_self.grad_disabled = grad;
-  }
-  free(p.v);
-  free(p.last);
+  return interp_run(&p, out);
+}
+
+/* Runs the graph on the tape; the default generator is put back afterwards. */
+rl_status rl_graph_run_taped(const rl_graph *g, rl_tensor *const *in, const double *numbers, uint64_t seed, uint64_t counter, rl_tensor **out) {
+  interp p = { .g = g, .in = in, .numbers = numbers, .taped = true };
+  rl_generator *gen = rl_generator_default(), before = *gen;
+  gen->seed = seed;
+  gen->counter = counter;
+  rl_status s = interp_run(&p, out);
+  *gen = before;
   return s;
 }

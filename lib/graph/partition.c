@@ -3,7 +3,8 @@
  * Nodes that depend on a cotangent run backward; of the others, those that backward reads are saved or computed again. Each such node is an
  * edge in -> out with its bytes as capacity; the source feeds graph inputs and nodes that are not worth computing twice (matmul, convolution,
  * random, reductions to less than a quarter, anything opaque), the sink is what backward reads directly. The minimal cut is what is saved.
- * Lua numbers and constants go to both sides for free. */
+ * Lua numbers and constants go to both sides for free. An input that may be saved as it is costs nothing; one that forward changes, or that the
+ * program may change without harm in eager mode, is saved as a copy, and so is a value that lies in such an output's memory. */
 #include "impl.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct cut {
   char *tangent; /* depends on a cotangent */
   char *back;    /* needed by backward's outputs */
   char *saved;
+  char *copy; /* by storage: what is saved of it is a copy */
   int32_t *head, *level, *iter, *queue;
   cut_edge *e;
   int32_t ne, cape, nv;
@@ -107,15 +109,19 @@ static bool cut_banned(const rl_graph *g, rl_ref r) {
   }
 }
 
-static int64_t cut_bytes(const rl_graph *g, rl_ref r) {
-  const rl_type *t = rl_node_type(g, r);
+/* A saved input that stays where it is; everything else that is saved is dense. */
+static bool cut_as_is(const cut *c, rl_ref r) { return c->g->nodes[r].op == RL_G_INPUT && !c->copy[c->g->nodes[r].storage]; }
+
+static int64_t cut_bytes(const cut *c, rl_ref r) {
+  const rl_type *t = rl_node_type(c->g, r);
+  if (cut_as_is(c, r)) return 1;
   return 1 + graph_numel(t) * rl_dtypes[t->dtype].bytes;
 }
 
 static bool cut_node(cut *c, rl_ref r) {
   const rl_graph *g = c->g;
   const rl_node *n = &g->nodes[r];
-  bool ok = cut_edge_add(c, cut_in(r), cut_out(r), n->nout > 1 ? CUT_INF : cut_bytes(g, r));
+  bool ok = cut_edge_add(c, cut_in(r), cut_out(r), n->nout > 1 ? CUT_INF : cut_bytes(c, r));
   if (ok && cut_banned(g, r)) ok = cut_edge_add(c, CUT_SOURCE, cut_in(r), CUT_INF);
   for (int k = 0; ok && k < n->nin; k++) {
     rl_ref i = g->refs[n->in + k];
@@ -132,6 +138,16 @@ static bool cut_reads(cut *c, rl_ref r) {
     if (i >= 0 && !c->tangent[i] && !cut_free_leaf(c->g->nodes[i].op) && !cut_edge_add(c, cut_out(i), CUT_SINK, CUT_INF)) return false;
   }
   return true;
+}
+
+static void cut_copies(cut *c, const char *keep_in, const char *keep_out) {
+  const rl_graph *g = c->g;
+  for (int32_t i = 0; keep_in && i < g->ninputs; i++)
+    if (!keep_in[i]) c->copy[g->nodes[g->inputs[i]].storage] = 1;
+  for (int i = 0; keep_out && i < c->nout; i++)
+    if (!keep_out[i]) c->copy[g->nodes[g->outputs[i]].storage] = 1;
+  for (int32_t i = 0; i < g->nupdates; i++)
+    if (!c->tangent[g->updates[i].value]) c->copy[g->nodes[g->updates[i].input].storage] = 1;
 }
 
 static void cut_marks(cut *c) {
@@ -213,8 +229,11 @@ static bool half_updates(half *h, const cut *c, bool back) {
   return true;
 }
 
-/* A saved value leaves forward as it is when it is an input or dense, else as a dense copy. */
-static bool cut_as_is(const rl_graph *g, rl_ref r) { return g->nodes[r].op == RL_G_INPUT; }
+/* Whether a saved value leaves forward as it is: an input, or a dense value in memory of its own. */
+static bool cut_own(const cut *c, rl_ref r) {
+  const rl_node *n = &c->g->nodes[r];
+  return cut_as_is(c, r) || (n->op != RL_G_INPUT && !graph_is_view(n->op) && !c->copy[n->storage] && graph_geom_dense(graph_node_geom(c->g, r)));
+}
 
 static rl_graph *cut_forward(const cut *c) {
   half h;
@@ -225,8 +244,7 @@ static rl_graph *cut_forward(const cut *c) {
   for (int i = 0; ok && i < c->nout; i++) ok = half_output(&h, h.map[g->outputs[i]]);
   for (rl_ref r = 0; ok && r < g->n; r++) {
     if (!c->saved[r]) continue;
-    bool own = cut_as_is(g, r) || (!graph_is_view(g->nodes[r].op) && graph_geom_dense(graph_node_geom(g, r)));
-    ok = half_output(&h, own ? h.map[r] : graph_emit_copy(h.g, h.map[r]));
+    ok = half_output(&h, cut_own(c, r) ? h.map[r] : graph_emit_copy(h.g, h.map[r]));
   }
   ok = ok && half_updates(&h, c, false);
   if (ok) h.g->rng_total = g->rng_total;
@@ -242,7 +260,7 @@ static bool cut_saved_input(const cut *c, half *h, rl_ref r) {
   int32_t storage;
   t.weak = 0;
   graph_dense(t.ndim, t.size, &ge);
-  if (cut_as_is(g, r)) {
+  if (cut_as_is(c, r)) {
     ge = *graph_node_geom(g, r);
     whole = g->input_storage_size[g->nodes[r].aux];
     if (h->sid[g->nodes[r].storage] < 0) h->sid[g->nodes[r].storage] = graph_new_storage(h->g);
@@ -296,15 +314,26 @@ static bool cut_start(cut *c) {
   c->tangent = calloc(n, 1);
   c->back = calloc(n, 1);
   c->saved = calloc(n, 1);
+  c->copy = calloc((size_t)c->g->nstorages + 1, 1);
   c->head = graph_ref_array(c->nv, -1);
   c->level = graph_ref_array(c->nv, -1);
   c->iter = graph_ref_array(c->nv, -1);
   c->queue = graph_ref_array(c->nv, -1);
-  return c->tangent && c->back && c->saved && c->head && c->level && c->iter && c->queue;
+  return c->tangent && c->back && c->saved && c->copy && c->head && c->level && c->iter && c->queue;
+}
+
+/* By saved value: the input that it is, -1 for others. */
+static int32_t *cut_list(const cut *c, int32_t *n) {
+  int32_t *list = malloc(sizeof *list * ((size_t)c->g->n + 1));
+  *n = 0;
+  for (rl_ref r = 0; list && r < c->g->n; r++)
+    if (c->saved[r]) list[(*n)++] = cut_as_is(c, r) ? c->g->nodes[r].aux : -1;
+  return list;
 }
 
 /* Splits a joint graph; fails when it has writes or fewer outputs or inputs than said. */
-rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, rl_graph **fwd, rl_graph **bwd) {
+rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const char *keep_in, const char *keep_out, rl_graph **fwd, rl_graph **bwd,
+                            int32_t **saved, int32_t *nsaved) {
   cut c = { .g = joint, .nout = nout, .ncot = ncot };
   if (!joint->functional) return rl_error("[partition] the graph has writes: functionalize it first");
   if (nout < 0 || nout > joint->noutputs || ncot < 0 || ncot > joint->ninputs)
@@ -313,18 +342,21 @@ rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, rl_graph 
   bool ok = cut_start(&c);
   if (ok) {
     cut_marks(&c);
+    cut_copies(&c, keep_in, keep_out);
     ok = cut_network(&c);
   }
   if (ok) {
     cut_flow(&c);
     cut_choose(&c);
   }
-  ok = ok && (*fwd = cut_forward(&c)) && (*bwd = cut_backward(&c));
+  ok = ok && (*fwd = cut_forward(&c)) && (*bwd = cut_backward(&c)) && (!saved || (*saved = cut_list(&c, nsaved)));
   if (!ok) {
+    rl_graph_free(*bwd);
+    *bwd = NULL;
     rl_graph_free(*fwd);
     *fwd = NULL;
   }
-  void *parts[] = { c.tangent, c.back, c.saved, c.head, c.level, c.iter, c.queue, c.e };
+  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.head, c.level, c.iter, c.queue, c.e };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   return ok ? RL_OK : RL_ERR;
 }

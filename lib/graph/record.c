@@ -195,6 +195,25 @@ rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real) {
   return ok ? graph_fake(g, r) : NULL;
 }
 
+/* A new input of y's shape and type, dense: the gradient that a backward is given for y. */
+rl_tensor *rl_graph_cotangent(rl_graph *g, const rl_tensor *y) {
+  rl_type t;
+  rl_geom ge;
+  graph_type_of(y, &t);
+  t.weak = 0;
+  graph_dense(t.ndim, t.size, &ge);
+  rl_storage *s = rl_graph_storage_new(g, (rl_dtype)t.dtype, (rl_device)t.device, graph_numel(&t));
+  if (!s) return NULL;
+  rl_ref r = record_node(g, RL_G_INPUT, &t, s->id, &ge, NULL, 0, NULL);
+  bool ok = r >= 0;
+  if (ok) {
+    g->nodes[r].aux = g->ninputs;
+    ok = graph_push_input(g, r, s->id, s->size);
+  }
+  rl_storage_release(s);
+  return ok ? graph_fake(g, r) : NULL;
+}
+
 static rl_ref record_tensor(rl_graph *g, rl_tensor *real) {
   for (int32_t r = 0; r < g->n; r++)
     if (g->nodes[r].op == RL_G_TENSOR && rl_is_set_to(g->consts[g->nodes[r].aux], real)) return r;

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <time.h>
 
+/* conv2d, then max(x, 0) (kernels/cpu/conv.c). */
+rl_status rl_k_conv2d_relu_cpu(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out);
+
 typedef int (*plan_kernel)(void *const *b, const double *num, uint64_t seed, uint64_t ctr);
 
 typedef struct plan_call {
@@ -104,6 +107,7 @@ static rl_status make_call(rl_plan *p, int node, plan_call *k) {
   const rl_op_info *info = &rl_ops[n->op];
   k->random = (info->flags & RL_OPF_RANDOM) != 0;
   if (info->kind == RL_K_PRIM && !k->random) k->direct = info->kernel[RL_CPU];
+  if (n->relu) k->direct = rl_k_conv2d_relu_cpu;
   return RL_OK;
 }
 

@@ -9,6 +9,8 @@ function Logger:__init(filename, timestamp)
          local path, name = filename:match '^(.-)([^/]*)$'
          filename = path .. os.date('%Y-%m-%d-%H-%M-%S') .. '-' .. name
       end
+      local folder = filename:match '^(.*)/'
+      if folder and folder ~= '' then os.execute(("mkdir -p '%s'"):format(folder:gsub("'", "'\\''"))) end
       self.name = filename
       self.file = assert(io.open(filename, 'w'))
       self.epsfile = filename .. '.eps'
@@ -19,7 +21,7 @@ function Logger:__init(filename, timestamp)
    self.names = {}
    self.idx = {}
    self.figure = nil
-   self.showPlot = false
+   self.showPlot = true
    self.plotRawCmd = nil
    self.defaultStyle = '+'
    self.logscale = false
@@ -75,11 +77,11 @@ function Logger:add(symbols)
    end
 end
 
---- Line styles for plots, kept for files of the original.
+--- Line styles for plots, by name: one or a list; see gnuplot.plot.
 function Logger:style(symbols)
    for name, style in pairs(symbols) do
       if type(style) == 'string' then style = {style} end
-      self.styles[name] = style
+      self.styles[self.idx[name] or name] = style
    end
    return self
 end
@@ -94,17 +96,54 @@ function Logger:display(state)
    self.showPlot = state
 end
 
---- Plots the columns when the gnuplot module is installed and a display is wanted; otherwise does nothing.
-function Logger:plot(...)
-   if not self.showPlot then return end
-   local ok, gnuplot = pcall(require, 'gnuplot')
-   if not ok then return end
-   local plots = {}
-   for name, list in pairs(self.symbols) do
-      if #list > 1 then
-         plots[#plots + 1] = {tostring(self.names[name] or name), torch.Tensor(list), unpack(self.styles[name] or {})}
+local function numbers(list)
+   for _, v in ipairs(list) do
+      if type(v) ~= 'number' then return false end
+   end
+   return #list > 1
+end
+
+-- The curves of some columns (default: all) of more than one number, one for each style.
+local function curves(self, names)
+   local plots, keys = {}, {}
+   for _, name in ipairs(names) do keys[#keys + 1] = self.idx[name] or name end
+   if #keys == 0 then
+      for key in pairs(self.symbols) do keys[#keys + 1] = key end
+      table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+   end
+   for _, key in ipairs(keys) do
+      local list = self.symbols[key]
+      if list and numbers(list) then
+         for _, style in ipairs(self.styles[key] or {self.defaultStyle}) do
+            plots[#plots + 1] = {tostring(self.names[key] or key), torch.Tensor(list), style}
+         end
       end
    end
-   self.figure = gnuplot.figure(self.figure)
-   gnuplot.plot(plots)
+   return plots
 end
+
+--- Plots columns by name (default: all): into a window where there is a display, and into the .eps file beside the log.
+function Logger:plot(...)
+   local gnuplot = require 'gnuplot'
+   local plots = curves(self, {...})
+   if #plots == 0 then return end
+   local function draw()
+      if self.logscale then gnuplot.logscale 'on' end
+      gnuplot.plot(plots)
+      if self.plotRawCmd then gnuplot.raw(self.plotRawCmd) end
+      gnuplot.grid 'on'
+      gnuplot.title('<Logger::' .. tostring(self.name) .. '>')
+   end
+   if self.showPlot then
+      self.figure = gnuplot.figure(self.figure)
+      draw()
+   end
+   if self.epsfile then
+      os.remove(self.epsfile)
+      local figure = gnuplot.epsfigure(self.epsfile)
+      draw()
+      gnuplot.close(figure)
+   end
+end
+
+return Logger

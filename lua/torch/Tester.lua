@@ -341,6 +341,7 @@ end
 
 function Tester:_run(names)
    local count = {PASS = 0, FAIL = 0, ERROR = 0, SKIP = 0}
+   self._count = count -- a field, because classes that inherit call _run without its result
    for i, name in ipairs(names) do
       local head = ('%d/%d %s '):format(i, #names, tostring(name))
       io.write(head .. ('.'):rep(math.max(0, WIDTH - #head)) .. ' ')
@@ -353,7 +354,6 @@ function Tester:_run(names)
          break
       end
    end
-   return count
 end
 
 local function printAll(list, kind)
@@ -362,14 +362,14 @@ local function printAll(list, kind)
    if #list > 0 then io.write(rule) end
 end
 
-function Tester:_report(names, count)
+function Tester:_report(names)
    local failures, raised = 0, 0
    for _, e in ipairs(self.errors) do
       if e.raised then raised = raised + 1 else failures = failures + 1 end
    end
    io.write(('Completed %s in %s with %s and %s'):format(plural(self.countasserts, 'assert'), plural(#names, 'test'), plural(failures, 'failure'),
       plural(raised, 'error')))
-   if count.SKIP > 0 then io.write(' and ' .. count.SKIP .. ' disabled') end
+   if self._count.SKIP > 0 then io.write(' and ' .. self._count.SKIP .. ' disabled') end
    if #self.warnings > 0 then io.write(' and ' .. plural(#self.warnings, 'warning')) end
    io.write('\n')
    if not self.summaryOnly then
@@ -383,8 +383,8 @@ function Tester:run(patterns)
    local names = self:_getTests(patterns)
    self.countasserts, self.errors = 0, {}
    io.write('Running ' .. plural(#names, 'test') .. '\n')
-   local count = self:_run(names)
-   self:_report(names, count)
+   self:_run(names)
+   self:_report(names)
    self.warnings, self._warningCount = {}, {}
    if #self.errors > 0 then error('An error was found while running tests!', 0) end
 end

@@ -116,7 +116,7 @@ local function writeTorch(file, object)
    file:writeBytes(version)
    file:writeInt(#name)
    file:writeBytes(name)
-   local f = member(object, 'write') or member(object, '__write')
+   local f = member(object, '__write') or member(object, 'write')
    if f then return f(object, file) end
    if type(object) ~= 'table' then error('[save] type ' .. name .. ' has no write method; got ' .. type(object) .. where(file), 0) end
    write(file, plainFields(object))
@@ -299,7 +299,7 @@ local function readTorch(file, s, index)
    local name = number and readBlock(file) or version
    local object = factoryOf(name)()
    s.read[index] = object
-   local f = member(object, 'read') or member(object, '__read')
+   local f = member(object, '__read') or member(object, 'read')
    if f then
       f(object, file, number or 0)
    elseif type(object) == 'table' then

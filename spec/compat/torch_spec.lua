@@ -150,6 +150,17 @@ describe('Tester of Torch7', function()
       raises('should be a Tensor', function() t:assertTensorEq(T{1}, 2) end)
    end)
 
+   it('reports for a class that overrides _run, as totem does', function()
+      local Own, parent = torch.class('spec.OwnTester', 'torch.Tester', {})
+      function Own:_run(names) parent._run(self, names) end
+      local t = torch.factory 'spec.OwnTester'()
+      t:__init()
+      t:add(function() t:assert(true) end, 'a')
+      local ok, text = quietly(function() t:run() end)
+      assert.is_true(ok)
+      assert.truthy(text:find('Completed 1 assert in 1 test with 0 failures', 1, true))
+   end)
+
    it('runs, skips, matches and stops', function()
       local t, suite, ran = torch.Tester(), torch.TestSuite(), {}
       function suite.one() ran[#ran + 1] = 'one' end

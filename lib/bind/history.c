@@ -1,0 +1,132 @@
+/* History of tensors for compiled functions: what made a tensor, which storages its gradient reads, and results put on the tape.
+ * (tensors -> facts about the tape). */
+#include "bind.h"
+
+/* C.history(t) -> the tape node that made t (light userdata) or nil, address of t, number of the node's output, address of the tensor that t is a
+ * view of or nil, that tensor. */
+static int history(lua_State *L) {
+  rl_tensor *t = bind_tensor(L, 1);
+  rl_requires_grad(t); /* a view catches up with its base */
+  if (t->ag && t->ag->fn) lua_pushlightuserdata(L, t->ag->fn);
+  else lua_pushnil(L);
+  lua_pushlightuserdata(L, t);
+  lua_pushinteger(L, t->ag ? t->ag->out : 0);
+  rl_tensor *base = t->ag ? t->ag->base : NULL;
+  if (!base || base->storage != t->storage) return 3;
+  lua_pushlightuserdata(L, base);
+  return 4 + bind_push_tensor(L, rl_tensor_retain(base));
+}
+
+static void saved_visit(void *ud, const rl_storage *s) {
+  lua_State *L = (lua_State *)ud;
+  lua_pushlightuserdata(L, (void *)s);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, -3);
+}
+
+static rl_tensor **tensors(lua_State *L, int i, int *n) {
+  luaL_checktype(L, i, LUA_TTABLE);
+  *n = (int)lua_objlen(L, i);
+  rl_tensor **v = (rl_tensor **)lua_newuserdata(L, sizeof *v * (size_t)(*n + 1));
+  for (int k = 0; k < *n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    v[k] = bind_tensor(L, -1);
+    lua_pop(L, 1);
+  }
+  return v;
+}
+
+/* C.reaches(y, {xs}) -> by x whether y's history runs through it. */
+static int reaches(lua_State *L) {
+  int n;
+  rl_tensor *y = bind_tensor(L, 1), **xs = tensors(L, 2, &n);
+  bool *hit = (bool *)lua_newuserdata(L, sizeof *hit * (size_t)(n + 1));
+  BIND_TRY(L, rl_tape_reaches(y, xs, n, hit));
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    lua_pushboolean(L, hit[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+/* C.savedStorages({ys}) -> {[storage] = true}: storages whose values the gradients of ys read (addresses as in C.tensorFacts). */
+static int saved_storages(lua_State *L) {
+  int n;
+  rl_tensor **ys = tensors(L, 1, &n);
+  lua_newtable(L);
+  luaL_checkstack(L, 4, "too many storages");
+  BIND_TRY(L, rl_tape_saved(ys, n, saved_visit, L));
+  return 1;
+}
+
+/* C.recordWrite(x, value): x, whose elements are value's already, takes value's history, as after an op in place. */
+static int record_write(lua_State *L) {
+  BIND_TRY(L, rl_tape_record_write(bind_tensor(L, 1), bind_tensor(L, 2)));
+  return 0;
+}
+
+/* Watch: storages and how often they had been written. */
+#define BIND_WATCH "relume.watch"
+typedef struct watch {
+  int n;
+  struct {
+    rl_storage *s;
+    uint32_t version;
+  } at[];
+} watch;
+
+/* C.watch(t1, ...) -> watch on the storages of the tensors as they are now. */
+static int watch_new(lua_State *L) {
+  int n = lua_gettop(L);
+  watch *w = (watch *)lua_newuserdata(L, sizeof *w + (size_t)n * sizeof w->at[0]);
+  w->n = 0;
+  luaL_getmetatable(L, BIND_WATCH);
+  lua_setmetatable(L, -2);
+  for (int k = 0; k < n; k++) {
+    rl_storage *s = bind_tensor(L, k + 1)->storage;
+    if (s) rl_storage_retain(s);
+    w->at[w->n].s = s;
+    w->at[w->n++].version = s ? s->version : 0;
+  }
+  return 1;
+}
+
+/* watch([list]) -> number of the first tensor (in the list of numbers) that was written since, version then, version now; nothing: none. */
+static int watch_call(lua_State *L) {
+  const watch *w = (const watch *)luaL_checkudata(L, 1, BIND_WATCH);
+  int n = lua_istable(L, 2) ? (int)lua_objlen(L, 2) : w->n;
+  for (int i = 0; i < n; i++) {
+    int k = i;
+    if (lua_istable(L, 2)) {
+      lua_rawgeti(L, 2, i + 1);
+      k = (int)lua_tointeger(L, -1) - 1;
+      lua_pop(L, 1);
+    }
+    if (k < 0 || k >= w->n || !w->at[k].s || w->at[k].s->version == w->at[k].version) continue;
+    lua_pushinteger(L, k + 1);
+    lua_pushnumber(L, (lua_Number)w->at[k].version);
+    lua_pushnumber(L, (lua_Number)w->at[k].s->version);
+    return 3;
+  }
+  return 0;
+}
+
+static int watch_gc(lua_State *L) {
+  watch *w = (watch *)luaL_checkudata(L, 1, BIND_WATCH);
+  for (int k = 0; k < w->n; k++)
+    if (w->at[k].s) rl_storage_release(w->at[k].s);
+  w->n = 0;
+  return 0;
+}
+
+static const bind_reg core[] = { { "history", history }, { "reaches", reaches },          { "savedStorages", saved_storages },
+                                 { "watch", watch_new }, { "recordWrite", record_write }, { NULL, NULL } };
+
+void bind_open_history(lua_State *L) {
+  static const luaL_Reg methods[] = { { "__call", watch_call }, { "__gc", watch_gc }, { NULL, NULL } };
+  luaL_newmetatable(L, BIND_WATCH);
+  luaL_register(L, NULL, methods);
+  lua_pop(L, 1);
+  bind_core(L, core);
+}
