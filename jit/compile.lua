@@ -13,6 +13,7 @@ require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
 local history = require 'relume.jit.history'
+local share = require 'relume.jit.share'
 local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
 require 'relume.jit.leave'
@@ -194,7 +195,7 @@ end
 
 function State:addEntry(ctx, emitter, run, handle, plan)
    local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo}
-   entry.fn, entry.text = emit.finish(emitter, run, handle, function(i, ...) return self:missed(entry, i, ...) end, runtime, self)
+   entry.fn, entry.text, entry.make = emit.finish(emitter, run, handle, function(i, ...) return self:missed(entry, i, ...) end, runtime, self)
    if emitter.keyed then
       entry.guard, entry.P, entry.Hs, entry.identity = emitter.tguard, emitter.P, emitter.Hs, emit.identity(emitter)
       self:addPlan(entry, emitter, handle)
@@ -206,11 +207,23 @@ function State:addEntry(ctx, emitter, run, handle, plan)
    self:count 'compiles'
    entry.nodes = ctx.graph and ctx.graph:count() or 0
    release(ctx)
+   share.offer(self, entry)
    log.log(1, 'compiled %s: %d guards, %d graph nodes', self.name, #entry.guards, entry.nodes)
    if log.level >= 3 then
       for _, g in ipairs(entry.guards) do log.log(3, '   guard %s (%s)', emit.describe(g), g.where or '') end
    end
    if log.level >= 4 then log.log(4, 'entry of %s\n%s', self.name, entry.text) end
+   return entry
+end
+
+-- An entry that another object of the class made, for this one.
+function State:adopt(other)
+   local entry = {ctx = other.ctx, plan = other.plan, guards = other.guards, text = other.text, ops = other.ops, nodes = other.nodes, from = other}
+   entry.fn = other.make(function(i, ...) return self:missed(entry, i, ...) end, self)
+   table.insert(self.entries, 1, entry)
+   self.top, self.attempts = entry.fn, 0
+   self:count 'shared'
+   log.log(1, '%s takes the entry of another object', self.name)
    return entry
 end
 
@@ -297,6 +310,8 @@ end
 function State:compile(...)
    if busy(self) then return self.f(...) end
    if self.attempts >= ATTEMPTS then return eager(self, ...) end
+   local other = share.find(self, ...)
+   if other then return self:adopt(other).fn(...) end
    local ctx, emitter = evaluated(self, ...)
    if not ctx then return eager(self, ...) end
    return enter(self, ctx, emitter, ...)

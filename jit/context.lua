@@ -136,7 +136,7 @@ function Context:needTable(v)
    v.g = true
    if v.src.kind == 'const' then return end
    local src = v.src
-   if src.kind == 'arg' or src.kind == 'vararg' or self.marks.struct[src.id] then
+   if src.kind == 'arg' or src.kind == 'vararg' or value.within(src, self.marks.struct) then
       v.struct = true
       self:guard {kind = 'type', src = src, value = 'table'}
    else

@@ -585,14 +585,19 @@ function M.prepare(ctx, params, vararg, results)
    return e
 end
 
---- The function, given what runs the plan (plan, inputs...) and what handles a miss (index of the guard, arguments...).
+--- The function, given what runs the plan (plan, inputs...) and what handles a miss (index of the guard, arguments...); its text; and
+-- what makes it once more with another handler and state.
 function M.finish(e, run, plan, miss, runtime, state)
    local text = M.text(e)
    local chunk = assert(loadstring(text, '=compiled'))
-   e.P, e.Hs = {}, {[0] = M.holeValues(e)}
-   local fn = chunk(e.K, {}, e.T, nil, run, plan, e.tguard, miss, runtime, state, e.P, e.Hs)
-   joinUpvalues(fn, e.ups)
-   return fn, text
+   local K, T, tguard, ups, P, Hs = e.K, e.T, e.tguard, e.ups, {}, {[0] = M.holeValues(e)}
+   e.P, e.Hs = P, Hs
+   local function make(handler, owner)
+      local fn = chunk(K, {}, T, nil, run, plan, tguard, handler, runtime, owner, P, Hs)
+      joinUpvalues(fn, ups)
+      return fn
+   end
+   return make(miss, state), text, make
 end
 
 --- The function's text.

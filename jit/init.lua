@@ -102,7 +102,7 @@ call.models[M.compiler.isCompiling] = function() return {{k = 'const', v = true}
 function M.compiler.stats(f)
    local s = compile.states[f]
    return s and {compiles = s.stats.compiles or 0, plans = s.stats.plans or 0, eager = s.stats.eager or 0, limit = s.stats.limit or 0, entries = #s.entries,
-      breaks = #s.breaks}
+      breaks = #s.breaks, shared = s.stats.shared or 0}
 end
 
 --- Seconds that one run of the plan behind f(...) takes, mean of n: to be taken off the time of a call.

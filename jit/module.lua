@@ -3,6 +3,7 @@
 
 local compile = require 'relume.jit.compile'
 local call = require 'relume.jit.call'
+local share = require 'relume.jit.share'
 
 local M = {}
 local compiled = setmetatable({}, {__mode = 'k'}) -- module -> {forward =, backward =}
@@ -45,7 +46,10 @@ function M.compile(net, opts)
    local c = compiled[net] or {}
    for name, make in pairs(makers) do
       local method = patch(mt, name)
-      if method and not c[name] then c[name] = compile.compile(make(method), opts) end
+      if method and not c[name] then
+         c[name] = compile.compile(make(method), opts)
+         share.join(compile.states[c[name]], method)
+      end
    end
    compiled[net] = c
    return net

@@ -62,6 +62,15 @@ end
 
 function M.gradient(parent) return {kind = 'grad', parent = parent, id = parent.id .. '~grad', text = parent.text .. ':grad()'} end
 
+--- True when a source, or one that it is loaded from, is in a set of ids.
+function M.within(src, set)
+   while src do
+      if set[src.id] then return true end
+      src = src.parent
+   end
+   return false
+end
+
 -- Kinds -------------------------------------------------------------------------------------------------------------------------
 
 local LUATYPE = {num = 'number', gnum = 'number', tensor = 'userdata', table = 'table', func = 'function', udata = 'userdata'}

@@ -192,7 +192,7 @@ static int push_box(lua_State *L, const char *tag, void *p, int key) {
 int bind_push_tensor(lua_State *L, rl_tensor *t) {
   if (!t) return bind_raise(L, RL_ERR);
   int64_t bytes = 256;
-  if (t->storage && t->storage->refs == 1) bytes += t->storage->size * rl_dtypes[t->dtype].bytes;
+  if (t->storage && __atomic_load_n(&t->storage->refs, __ATOMIC_RELAXED) == 1) bytes += t->storage->size * rl_dtypes[t->dtype].bytes;
   push_box(L, &bind_tag_tensor, t, BIND_MT_TENSOR(t->dtype, t->device));
   bind_pressure(L, bytes);
   return 1;
@@ -201,7 +201,7 @@ int bind_push_tensor(lua_State *L, rl_tensor *t) {
 int bind_push_storage(lua_State *L, rl_storage *s) {
   if (!s) return bind_raise(L, RL_ERR);
   push_box(L, &bind_tag_storage, s, BIND_MT_STORAGE(s->dtype, s->device));
-  bind_pressure(L, s->refs == 1 ? s->size * rl_dtypes[s->dtype].bytes + 64 : 64);
+  bind_pressure(L, __atomic_load_n(&s->refs, __ATOMIC_RELAXED) == 1 ? s->size * rl_dtypes[s->dtype].bytes + 64 : 64);
   return 1;
 }
 
