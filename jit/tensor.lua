@@ -253,6 +253,8 @@ function Context:output(v)
    return i
 end
 
+local ORDER = {set = 1, ungrad = 2, flag = 3, history = 3, grad = 4} -- only a tensor that requires a gradient takes one
+
 --- Tensors of the program whose window or gradient changed: list of {v, kind}.
 function Context:tensorChanges()
    local list = {}
@@ -276,7 +278,10 @@ function Context:tensorChanges()
          end
       end
    end
-   table.sort(list, function(a, b) return a.v.src.id < b.v.src.id end)
+   table.sort(list, function(a, b)
+      if a.v ~= b.v then return a.v.src.id < b.v.src.id end
+      return ORDER[a.kind] < ORDER[b.kind]
+   end)
    return list
 end
 

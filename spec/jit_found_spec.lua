@@ -1,0 +1,68 @@
+-- What the fuzzer of capture found, made small: each closure gives the same results, errors and effects eagerly and compiled.
+
+local compile = require 'relume.jit.compile'
+
+-- Results of make()'s closure over several calls, as a list; make gives the closure and what it closes over.
+local function outcomes(make, wrap, calls)
+   local f, state = make()
+   local list = {}
+   f = wrap(f)
+   for k = 1, calls do
+      local r = {pcall(f, k)}
+      for i = 1, #r do r[i] = torch.isTensor(r[i]) and r[i]:detach():clone() or r[i] end
+      list[k] = {r, state and state()}
+   end
+   return list
+end
+
+local function agree(make, calls)
+   local want = outcomes(make, function(f) return f end, calls or 3)
+   assert.near(outcomes(make, torch.compile, calls or 3), want, 1e-12)
+end
+
+describe('a found closure', function()
+   before_each(function() compile.warnings = false end)
+   after_each(function() compile.warnings = true end)
+
+   it('turns a gradient on and accumulates one in the same call', function()
+      agree(function()
+         local w = torch.ones(3)
+         return function()
+            w:requiresGrad(true)
+            for _ = 1, 2 do torch.pow(w, 2):sum():backward() end
+         end, function() return w:grad() end
+      end)
+   end)
+
+   it('writes a value with history into a captured tensor', function()
+      agree(function()
+         local w, total = torch.ones(2):requiresGrad(true), torch.zeros(2)
+         return function()
+            total:add(w * 2)
+            total:sum():backward()
+            total = total:detach()
+            return total:requiresGrad(), w:grad()
+         end, function() return w:grad() end
+      end)
+      agree(function()
+         local w, total = torch.ones(2):requiresGrad(true), torch.zeros(2)
+         return function() torch.add(total, w, w) end, function() return tostring(total:requiresGrad()) .. tostring(total:isLeaf()) end
+      end, 1)
+   end)
+
+   it('raises from levels that are C functions', function()
+      agree(function()
+         return function(k)
+            local out = {}
+            for level = 0, 2 do
+               out[#out + 1] = select(2, pcall(function() error('no', level) end))
+               out[#out + 1] = select(2, pcall(function() error(k, level) end))
+               out[#out + 1] = select(2, pcall(error, 'direct', level > 1 and 2 or level))
+               out[#out + 1] = select(2, pcall(function() return pcall(function() error('in', level) end) end))
+               out[#out + 1] = select(2, pcall(table.sort, {2, 1}, function() error('cmp', level) end))
+            end
+            return table.concat({tostring(out[1]), tostring(out[2]), tostring(out[3])}, ';'), unpack(out)
+         end
+      end)
+   end)
+end)
