@@ -220,7 +220,7 @@ end
 
 -- An error's value with the position of a level in front, if it is a string.
 local function raised(ctx, v, level, via)
-   if v.k == 'num' and level > 0 then v = const(tostring(ctx:specialise(v))) end
+   if level > 0 and value.isNumber(v) then v = const(tostring(ctx:specialise(v))) end
    if v.k ~= 'const' or type(v.v) ~= 'string' or level <= 0 then error(breaks.raised(v), 0) end
    ctx:need(v)
    local f, above = levelFrame(ctx, level, via)

@@ -57,6 +57,7 @@ describe('a found closure', function()
             for level = 0, 2 do
                out[#out + 1] = select(2, pcall(function() error('no', level) end))
                out[#out + 1] = select(2, pcall(function() error(k, level) end))
+               out[#out + 1] = select(2, pcall(function() error(5, level) end))
                out[#out + 1] = select(2, pcall(error, 'direct', level > 1 and 2 or level))
                out[#out + 1] = select(2, pcall(function() return pcall(function() error('in', level) end) end))
                out[#out + 1] = select(2, pcall(table.sort, {2, 1}, function() error('cmp', level) end))
