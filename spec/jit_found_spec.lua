@@ -50,6 +50,20 @@ describe('a found closure', function()
       end, 1)
    end)
 
+   it('writes a value with history into a view made in front of a break', function()
+      agree(function()
+         local w = torch.zeros(3)
+         return function()
+            local v, leaf = w:narrow(1, 2, 2), torch.ones(2):requiresGrad(true)
+            io.write ''
+            v:copy(leaf * 2)
+            w:sum():backward()
+            w = w:detach()
+            return leaf:grad()
+         end, function() return w end
+      end)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)

@@ -4,7 +4,7 @@ local fuzz = require 'fuzz.capture'
 
 describe('random closures', function()
    it('give the same results and effects eagerly and compiled', function()
-      local text = fuzz.fuzz(60, 20000)
+      local text = fuzz.fuzz(200, 20000, 0.01)
       assert.is_nil(text, text)
    end)
 end)

@@ -1,4 +1,4 @@
--- Random Lua programs: expressions, blocks and the frame around a closure (seed -> source text). Statements come in families, one file each.
+-- Random Lua programs: expressions, blocks and the frame around a closure (seed -> source text); statements come in families, one file each.
 --
 -- The text is a chunk that returns the closure f(x, y, t, n, flag, ...), a function that returns the captured state, and a function that
 -- changes that state between calls. x and y are vectors of one size, t is a table that lives over all calls.
@@ -224,10 +224,14 @@ local function theme(g)
 end
 
 local changes = {
-   'cfg.scale = cfg.scale + 1', 'cfg.on = not cfg.on', 'cfg.extra = k', 'cfg.extra = nil', 'helper = other', 'count = count + 10', 'last = torch.ones(5)',
-   'last:mul(2)', 'Class.factor = k', 'object = lib.new(Class, {own = k})', 'object.own = object.own + 1', 'cfg.list = {k, k}', 'buffer = torch.ones(k)',
-   'weight:fill(k)', 'function Class.more(self, v) return v + k end', 'cfg.name = "c" .. k', 'log = {}', 'setmetatable(cfg, {__index = {extra = k}})',
-   'acc = lib.Acc(k)', 'acc.total:add(1)', 'cfg.list[#cfg.list + 1] = k', 'weight = torch.ones(5):requiresGrad(true)', 'sgd.learningRate = k / 10',
+   'cfg.scale = cfg.scale + 1', 'cfg.on = not cfg.on', 'cfg.extra = k', 'cfg.extra = nil', 'helper = other', 'count = count + 10',
+      'last = torch.ones(5)',
+   'last:mul(2)', 'Class.factor = k', 'object = lib.new(Class, {own = k})', 'object.own = object.own + 1', 'cfg.list = {k, k}',
+      'buffer = torch.ones(k)',
+   'weight:fill(k)', 'function Class.more(self, v) return v + k end', 'cfg.name = "c" .. k', 'log = {}',
+      'setmetatable(cfg, {__index = {extra = k}})',
+   'acc = lib.Acc(k)', 'acc.total:add(1)', 'cfg.list[#cfg.list + 1] = k', 'weight = torch.ones(5):requiresGrad(true)',
+      'sgd.learningRate = k / 10',
 }
 
 local function captured(g)
@@ -267,7 +271,8 @@ end
 --- Source text of a seed's program.
 function Gen.program(seed)
    local g = setmetatable({state = seed % 2147483646 + 1, out = {}, indent = 1, depth = 0, names = 0, uses = {},
-      vars = {vec = {'x', 'y', 'last', 'weight'}, num = {'n', 'count'}, str = {'cfg.name'}, fun = {}, tab = {'t', 'cfg', 'log'}, mat = {}}}, Gen)
+      vars = {vec = {'x', 'y', 'last', 'weight'}, num = {'n', 'count'}, str = {'cfg.name'}, fun = {}, tab = {'t', 'cfg', 'log'},
+         mat = {}}}, Gen)
    for _ = 1, 5 do g:pick(10) end
    g.theme = theme(g)
    for _, name in ipairs(g.theme) do g.uses[name] = true end

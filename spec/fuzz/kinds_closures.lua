@@ -81,7 +81,8 @@ function S.tail(g)
 end
 
 function S.each(g) g:line('lib.each({%s, %s}, function(v) count = count + 1 %s:add(v * 0.1) end)', g:num(1), g:num(1), g:anyVec()) end
-function S.swapHelper(g) g:line(g:one {'helper, other = other, helper', 'helper = function(a, s) return a * 2 + s end', 'last = helper(x, count)'}) end
+function S.swapHelper(g) g:line(g:one {'helper, other = other, helper', 'helper = function(a, s) return a * 2 + s end',
+   'last = helper(x, count)'}) end
 function S.upvalue(g) g:line('last = %s', g:vec()) end
 
 function S.coroutine(g)

@@ -33,7 +33,8 @@ end
 
 function S.loop(g)
    local i = g:name 'i'
-   g:line('for %s = %s do', i, g:one {'1, 2', '1, 3', '3, 1, -1', '0, 1, 0.5', '2, 1', '1, #t', '1, x:dim() + 1', '1, cfg.scale', 'n, n + 1'})
+   g:line('for %s = %s do', i, g:one {'1, 2', '1, 3', '3, 1, -1', '0, 1, 0.5', '2, 1', '1, #t', '1, x:dim() + 1', '1, cfg.scale',
+      'n, n + 1'})
    g:block(function()
       table.insert(g.vars.num, i)
       g:statements(g:pick(3))
@@ -92,7 +93,8 @@ end
 
 function S.over(g)
    local k, v = g:name 'k', g:name 'v'
-   g:line('for %s, %s in %s do', k, v, g:one {'ipairs {t[1], t[2], t[3]}', 'ipairs {1, 2, 3}', 'ipairs {count, 2}', 'ipairs(cfg.list)', 'lib.steps(3)',
+   g:line('for %s, %s in %s do', k, v, g:one {'ipairs {t[1], t[2], t[3]}', 'ipairs {1, 2, 3}', 'ipairs {count, 2}', 'ipairs(cfg.list)',
+      'lib.steps(3)',
       'lib.stateless, 3, 0', 'pairs {5}', 'next, {7}'})
    g:block(function()
       table.insert(g.vars.num, k)
@@ -104,7 +106,8 @@ end
 
 function S.sumPairs(g)
    local name = g:let('num', 'n', '0')
-   g:line('for k, v in pairs(%s) do if type(v) == "number" then %s = %s + v end end', g:one {'cfg', 't', 'cfg.inner.deep', '{a = 1, b = n}'}, name, name)
+   g:line('for k, v in pairs(%s) do if type(v) == "number" then %s = %s + v end end', g:one {'cfg', 't', 'cfg.inner.deep',
+      '{a = 1, b = n}'}, name, name)
 end
 
 function S.words(g)
@@ -117,7 +120,8 @@ function S.variable(g)
    g:line('local function %s(...)', name)
    g:line '   local a, b = ...'
    g:line '   local list = {...}'
-   g:line(g:one {"   return select('#', ...), b or a, #list", '   return (select(-1, ...)), list[2] or 1, a', '   return unpack(list, 1, 3)'})
+   g:line(g:one {"   return select('#', ...), b or a, #list", '   return (select(-1, ...)), list[2] or 1, a',
+      '   return unpack(list, 1, 3)'})
    g:line 'end'
    local a, b = g:name 'n', g:name 'n'
    g:line('local %s, %s = %s(%s)', a, b, name, g:one {'n, 2', 'n', '1, nil, 3', 'count, 5, n, 4', ("n, %s(1, 2)"):format(name)})
@@ -128,7 +132,8 @@ end
 
 function S.rest(g)
    if g.fixed then return end
-   g:line('log[#log + 1] = %s', g:one {"select('#', ...)", '(...)', 'select(2, ...)', '({...})[1]', "(select('#', ...) > 0 and (...) or n)"})
+   g:line('log[#log + 1] = %s', g:one {"select('#', ...)", '(...)', 'select(2, ...)', '({...})[1]',
+      "(select('#', ...) > 0 and (...) or n)"})
 end
 
 function S.leave(g)
@@ -143,7 +148,8 @@ function S.multiple(g)
 end
 
 function S.mathText(g)
-   g:let('num', 'n', '%s', g:one {'math.fmod(n, 3)', 'math.ceil(n / 2)', 'math.sqrt(math.abs(n))', '(math.modf(n))', 'bit.band(count, 3)', 'bit.lshift(1, 2)',
+   g:let('num', 'n', '%s', g:one {'math.fmod(n, 3)', 'math.ceil(n / 2)', 'math.sqrt(math.abs(n))', '(math.modf(n))', 'bit.band(count, 3)',
+      'bit.lshift(1, 2)',
       '2 ^ (n % 3)', 'math.huge', '-math.huge', '0 / 1', 'math.pi', 'n % -3', 'tonumber("0x10")', 'tonumber("4") + n', '("10" + n)'})
 end
 

@@ -12,12 +12,14 @@ function S.missing(g) g:line('log[#log + 1] = object.%s', g:one {'factor', 'own'
 
 function S.added(g)
    local name = g:name 'o'
-   g:line('local %s = %s', name, g:one {'object + 1', 'object + object', '2 + object', 'object * 2', '-object', 'object ^ 2', 'object % 2', 'object / 2'})
+   g:line('local %s = %s', name, g:one {'object + 1', 'object + object', '2 + object', 'object * 2', '-object', 'object ^ 2',
+      'object % 2', 'object / 2'})
    g:line('log[#log + 1] = %s.own', name)
 end
 
 function S.compared(g)
-   g:line('log[#log + 1] = %s', g:one {'object == lib.new(Class, {own = 1})', 'object < lib.new(Class, {own = n})', 'object <= object', 'object > object',
+   g:line('log[#log + 1] = %s', g:one {'object == lib.new(Class, {own = 1})', 'object < lib.new(Class, {own = n})', 'object <= object',
+      'object > object',
       'object ~= object', 'object .. "s"', '"s" .. object', '1 .. object', 'tostring(object)', 'object(n)', 'object(1, 2)'})
 end
 
@@ -30,7 +32,8 @@ function S.inside(g)
    g:line('   __add = function(a, b) return n end, __eq = function() return true end, __lt = function() return flag end,')
    g:line '})'
    g:line('%s.z = %s', name, g:num(1))
-   g:line('log[#log + 1] = %s', g:one {name .. '.w', name .. '(2)', name .. ' + 1', name .. '.z', 'getmetatable(' .. name .. ').__call(' .. name .. ', 1)', name .. ' < ' .. name})
+   g:line('log[#log + 1] = %s', g:one {name .. '.w', name .. '(2)', name .. ' + 1', name .. '.z',
+      'getmetatable(' .. name .. ').__call(' .. name .. ', 1)', name .. ' < ' .. name})
    if g:chance(3) then g:line('t.object = %s', name) end
 end
 
@@ -57,9 +60,11 @@ function S.accNew(g)
    g:line('log[#log + 1] = %s:mean()', name)
    if g:chance(3) then g:line('t.acc = %s', name) end
 end
-function S.accType(g) g:line('log[#log + 1] = %s', g:one {'torch.type(acc)', 'torch.typename(acc)', 'torch.isTypeOf(acc, "fuzz.Acc")', 'torch.isTensor(acc)', 'tostring(acc)'}) end
+function S.accType(g) g:line('log[#log + 1] = %s', g:one {'torch.type(acc)', 'torch.typename(acc)', 'torch.isTypeOf(acc, "fuzz.Acc")',
+   'torch.isTensor(acc)', 'tostring(acc)'}) end
 function S.accField(g) g:line('acc.%s = %s', g:one {'steps', 'extra'}, g:num(1)) end
-function S.protected(g) g:line(g:one {'log[#log + 1] = getmetatable(lib.locked)', 'log[#log + 1] = pcall(setmetatable, lib.locked, {})', 'setmetatable(log, nil)',
+function S.protected(g) g:line(g:one {'log[#log + 1] = getmetatable(lib.locked)', 'log[#log + 1] = pcall(setmetatable, lib.locked, {})',
+   'setmetatable(log, nil)',
    'setmetatable(t, {__index = cfg})', 'setmetatable(t, nil)'}) end
 
 Gen.family('objects', S)

@@ -53,13 +53,15 @@ function S.list(g)
 end
 
 function S.raw(g)
-   g:line(g:one {'rawset(t, "raw", n)', 'log[#log + 1] = rawget(cfg, "extra")', 'log[#log + 1] = rawequal(t, cfg)', 'log[#log + 1] = rawequal(x, y)',
+   g:line(g:one {'rawset(t, "raw", n)', 'log[#log + 1] = rawget(cfg, "extra")', 'log[#log + 1] = rawequal(t, cfg)',
+      'log[#log + 1] = rawequal(x, y)',
       'log[#log + 1] = next({}) == nil', 'log[#log + 1] = table.maxn(cfg.list)', 'log[#log + 1] = x == last', 't.same = x == y'})
 end
 
 function S.unpacked(g) g:let('num', 'n', '(select(2, unpack {%s, %s}))', g:num(1), g:num(1)) end
 function S.swap(g) g:line 'if #t > 1 then t[1], t[2] = t[2], t[1] end' end
 function S.clear(g) g:line('for i = #%s, 1, -1 do %s[i] = nil end', g:one {'log', 'log'}, 'log') end
-function S.global(g) g:line(g:one {'lib.global = (lib.global or 0) + 1', 'fuzzGlobal = n', 'fuzzGlobal = (fuzzGlobal or 0) + 1', 'log[#log + 1] = fuzzGlobal'}) end
+function S.global(g) g:line(g:one {'lib.global = (lib.global or 0) + 1', 'fuzzGlobal = n', 'fuzzGlobal = (fuzzGlobal or 0) + 1',
+   'log[#log + 1] = fuzzGlobal'}) end
 
 Gen.family('tables', S)

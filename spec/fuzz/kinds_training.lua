@@ -3,20 +3,23 @@
 local Gen = require 'fuzz.generate'
 local G, N = {}, {}
 
-local function loss(g, v) return (g:one {'torch.tanh(%s):sum()', '(%s * 2):sum()', 'torch.pow(%s, 2):mean()', 'torch.cmul(%s, x):sum()', '(torch.sigmoid(%s) - y):norm()'}):format(v) end
+local function loss(g, v) return (g:one {'torch.tanh(%s):sum()', '(%s * 2):sum()', 'torch.pow(%s, 2):mean()', 'torch.cmul(%s, x):sum()',
+   '(torch.sigmoid(%s) - y):norm()'}):format(v) end
 
 function G.leaf(g)
    local name = g:name 'g'
    g:line('local %s = %s:clone():requiresGrad(true)', name, g:one {'x', 'y', 'torch.ones(x:size(1))'})
    g:line('local l%s = %s', name, loss(g, name))
    g:line('l%s:backward()', name)
-   g:line('log[#log + 1] = %s', g:one {name .. ':grad()', ('l%s:detach()'):format(name), ('%s:grad():sum()'):format(name), ('%s:requiresGrad()'):format(name)})
+   g:line('log[#log + 1] = %s', g:one {name .. ':grad()', ('l%s:detach()'):format(name), ('%s:grad():sum()'):format(name),
+      ('%s:requiresGrad()'):format(name)})
 end
 function G.weight(g)
    g:line 'weight:requiresGrad(true)'
    if g:chance(2) then g:line 'weight:setGrad(nil)' end
    g:line(';(%s):backward()', loss(g, 'weight'))
-   if g:chance(2) then g:line('torch.noGrad(function() weight:add(-%s, weight:grad()) end)', g:one {'0.1', 'sgd.learningRate', '0.1 * n'}) end
+   if g:chance(2) then g:line('torch.noGrad(function() weight:add(-%s, weight:grad()) end)', g:one {'0.1', 'sgd.learningRate',
+      '0.1 * n'}) end
    if g:chance(2) then g:line 'log[#log + 1] = weight:grad():clone()' end
    if g:chance(2) then g:line 'weight = weight:detach()' end
 end
@@ -34,7 +37,8 @@ end
 function G.escapes(g) g:line('t.history = %s', g:one {'x:clone():requiresGrad(true) * 2', 'nil', '(t.history or x):detach()'}) end
 function G.later(g) g:line 'if t.history and t.history:requiresGrad() then pcall(function() t.history:sum():backward() end) end' end
 function G.without(g) g:let('vec', 'a', 'torch.noGrad(function() return %s * 2 end)', g:anyVec()) end
-function G.mode(g) g:line('log[#log + 1] = %s', g:one {'torch.noGrad(function() return (weight * 2):requiresGrad() end)', 'weight:requiresGrad()', 'weight:isLeaf()', 'weight:grad() ~= nil', 'weight:detach():requiresGrad()'}) end
+function G.mode(g) g:line('log[#log + 1] = %s', g:one {'torch.noGrad(function() return (weight * 2):requiresGrad() end)',
+   'weight:requiresGrad()', 'weight:isLeaf()', 'weight:grad() ~= nil', 'weight:detach():requiresGrad()'}) end
 function G.own(g)
    g:line('local o%d = lib.Double.apply(x:clone():requiresGrad(true))', g.names)
    g:line('o%d:sum():backward()', g.names)
@@ -46,7 +50,8 @@ function G.microbatches(g)
    g:line '   weight:setGrad(nil)'
    g:line('   for i = 1, 2 do (%s / 2):backward() end', loss(g, 'weight'))
    g:line('   local size = weight:grad():norm()')
-   g:line('   torch.noGrad(function() %s end)', g:one {'if size > 1 then weight:grad():mul(1 / size) end weight:add(-0.1, weight:grad())', 'weight:add(-0.1, weight:grad())'})
+   g:line('   torch.noGrad(function() %s end)', g:one {'if size > 1 then weight:grad():mul(1 / size) end weight:add(-0.1, weight:grad())',
+      'weight:add(-0.1, weight:grad())'})
    g:line '   weight = weight:detach()'
    g:line 'end'
 end
@@ -62,7 +67,8 @@ function N.step(g)
    g:line '   local out = net:forward(input)'
    g:line '   local loss = criterion:forward(out, target)'
    g:line '   net:backward(input, criterion:backward(out, target))'
-   g:line('   %s', g:one {'net:updateParameters(0.1)', 'params:add(-0.1, grads)', 'params:add(-sgd.learningRate, grads)', 'grads:clamp(-0.1, 0.1) params:add(-0.1, grads)',
+   g:line('   %s', g:one {'net:updateParameters(0.1)', 'params:add(-0.1, grads)', 'params:add(-sgd.learningRate, grads)',
+      'grads:clamp(-0.1, 0.1) params:add(-0.1, grads)',
       'if loss ~= loss then error "nan" end params:add(-0.1, grads)'})
    g:line '   log[#log + 1] = loss'
    g:line 'end'
@@ -78,13 +84,15 @@ function N.optim(g)
    g:line('      %s', g:one {'', 'grads:mul(0.5)', 'count = count + 1'})
    g:line '      return loss, grads'
    g:line '   end'
-   g:line('   local _, fs = lib.optim.%s(feval, params, %s)', g:one {'sgd', 'adam', 'adagrad', 'rmsprop'}, g:one {'sgd', '{learningRate = 0.1}', 'cfg.optim'})
+   g:line('   local _, fs = lib.optim.%s(feval, params, %s)', g:one {'sgd', 'adam', 'adagrad', 'rmsprop'}, g:one {'sgd',
+      '{learningRate = 0.1}', 'cfg.optim'})
    g:line '   log[#log + 1] = fs[1]'
    g:line 'end'
 end
 function N.mode(g) g:line('net:%s()', g:one {'training', 'evaluate'}) end
 function N.decay(g) g:line('sgd.%s = %s', g:one {'learningRate', 'weightDecay', 'momentum'}, g:one {'0.05', '0.1 / (count + 1)', '0.5'}) end
-function N.read(g) g:line('log[#log + 1] = %s', g:one {'net:get(1).weight:sum()', 'net.output:clone()', '#net.modules', 'params:norm()', 'torch.type(net:get(2))', 'net.train'}) end
+function N.read(g) g:line('log[#log + 1] = %s', g:one {'net:get(1).weight:sum()', 'net.output:clone()', '#net.modules', 'params:norm()',
+   'torch.type(net:get(2))', 'net.train'}) end
 function N.clear(g) g:line(g:one {'params:mul(0.9)', 'net:get(1).bias:fill(0.1)', 'net:zeroGradParameters()', 'grads:add(0.1)'}) end
 
 Gen.family('gradients', G)
