@@ -20,7 +20,7 @@ end
 
 -- Weights (to, from) of one direction of a scaling; rows add up to 1.
 local function linear(from, to)
-   local w = torch.zeros(to, from)
+   local w = torch.DoubleTensor(to, from):zero()
    local last = 0
    for i = 0, to - 1 do
       local row = w[i + 1]
@@ -40,7 +40,7 @@ local function linear(from, to)
 end
 
 local function nearest(from, to)
-   local w = torch.zeros(to, from)
+   local w = torch.DoubleTensor(to, from):zero()
    for i = 0, to - 1 do w[i + 1][math.min(math.floor(i * from / to), from - 1) + 1] = 1 end
    return w
 end
@@ -48,7 +48,7 @@ end
 -- Catmull and Rom's cubic through four neighbours; beyond the edge the line goes on straight.
 local function cubic(from, to)
    if from < 2 then return linear(from, to) end
-   local w = torch.zeros(to, from)
+   local w = torch.DoubleTensor(to, from):zero()
    for i = 0, to - 1 do
       local at = to > 1 and i * (from - 1) / (to - 1) or 0
       local low = math.min(math.floor(at), from - 2)
@@ -172,7 +172,7 @@ end
 local function sampled(planes, w, h, xs, ys, bilinear)
    local n, out = #xs, nil
    local function take(ix, iy, weight)
-      local index, factor = torch.LongTensor(n), torch.Tensor(n)
+      local index, factor = torch.LongTensor(n), torch.DoubleTensor(n)
       for i = 1, n do
          local x, y = ix(xs[i]), iy(ys[i])
          local inside = x >= 0 and x < w and y >= 0 and y < h

@@ -44,6 +44,14 @@ function Linear:compute(input, weight, bias)
    return y:view(unpack(sizes))
 end
 
+--- An input of three or more dimensions that forward does not take leaves the parameters as they are and has no gradient, as in the original.
+function Linear:backward(input, gradOutput, scale)
+   local d = input:dim()
+   if d < 3 or input:size(d) == self.weight:size(2) then return nn.Module.backward(self, input, gradOutput, scale) end
+   self.gradInput:resizeAs(input):zero()
+   return self.gradInput
+end
+
 function Linear:__tostring__()
    return torch.type(self) .. ('(%d -> %d)'):format(self.weight:size(2), self.weight:size(1))
       .. (self.bias == nil and ' without bias' or '')

@@ -262,13 +262,15 @@ function utils.flatten(parameters)
       local length = iv.last - iv.first + 1
       flat:narrow(1, iv.at, length):copy(Tensor():set(iv.storage, iv.first, length, 1))
    end
-   local keys = {}
-   for i, t in ipairs(parameters) do keys[i] = t:nElement() > 0 and torch.pointer(t:storage()) end
+   local places = {} -- all before the first moves: a tensor may be listed twice
    for i, t in ipairs(parameters) do
-      if keys[i] then
-         local iv = find(byStorage[keys[i]], t:storageOffset())
-         t:set(flat:storage(), iv.at + t:storageOffset() - iv.first, t:size(), t:stride())
+      if t:nElement() > 0 then
+         local iv = find(byStorage[torch.pointer(t:storage())], t:storageOffset())
+         places[i] = iv.at + t:storageOffset() - iv.first
       end
+   end
+   for i, t in ipairs(parameters) do
+      if places[i] then t:set(flat:storage(), places[i], t:size(), t:stride()) end
    end
    return flat
 end

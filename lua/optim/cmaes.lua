@@ -5,7 +5,7 @@
 local function constants(n, popsize)
    local c = {n = n, lambda = popsize or 4 + math.floor(3 * math.log(n))}
    c.mu = math.max(math.floor(c.lambda / 2), 1)
-   c.weights = torch.range(1, c.mu):log():mul(-1):add(math.log(c.mu + 0.5))
+   c.weights = torch.range(1, c.mu):double():log():mul(-1):add(math.log(c.mu + 0.5))
    c.weights:div(c.weights:sum())
    local m = 1 / c.weights:dot(c.weights) -- effective number of parents
    c.mueff = m
@@ -26,7 +26,7 @@ local function decompose(s)
 end
 
 local function draw(s, c)
-   local z = torch.randn(c.n, c.lambda):cmul(s.D:view(-1, 1):expand(c.n, c.lambda))
+   local z = torch.randn(c.n, c.lambda):double():cmul(s.D:view(-1, 1):expand(c.n, c.lambda))
    return torch.mm(s.B, z) -- steps as columns
 end
 
@@ -56,7 +56,8 @@ return function(opfunc, x, config, state)
    local c = constants(x:nElement(), state.popsize)
    local n = c.n
    local limit, target = state.maxEval or 1000 * n * n, state.ftarget or -math.huge
-   local s = {sigma = state.sigma or 0.5, mean = x:double():view(-1):clone(), ps = torch.zeros(n), pc = torch.zeros(n), C = torch.eye(n)}
+   local s = {sigma = state.sigma or 0.5, mean = x:double():view(-1):clone(), ps = torch.DoubleTensor(n):zero(), pc = torch.DoubleTensor(n):zero(),
+      C = torch.eye(n):double()}
    local point = x:clone()
    local function value(v) return (opfunc(point:copy(v:viewAs(point)))) end
    local best, where = value(s.mean), s.mean:clone()

@@ -83,6 +83,42 @@ describe('nn as programs use it', function()
       assert.is_true((m.weight[1] - before[1]):abs():max() == 0)
    end)
 
+   it('flattens parameters that are listed twice', function()
+      local m = nn.Linear(3, 2)
+      m.weight:fill(1)
+      m.bias:fill(2)
+      local flat = nn.Module.flatten {m.weight, m.bias, m.weight, m.bias}
+      assert.same({1, 1, 1, 1, 1, 1, 2, 2}, flat:totable())
+      flat:fill(5)
+      assert.equal(5, m.weight:min())
+      assert.equal(5, m.bias:min())
+   end)
+
+   it('a linear layer ignores the gradient for an input that forward does not take', function()
+      local m = nn.Linear(6, 4)
+      m:zeroGradParameters()
+      m:forward(torch.randn(5, 6))
+      local g = m:backward(torch.randn(5, 2, 3), torch.randn(5, 6))
+      assert.same({5, 2, 3}, g:size():totable())
+      assert.equal(0, g:abs():sum() + m.gradWeight:abs():sum())
+   end)
+
+   it('packages do not depend on the default type', function()
+      torch.setdefaulttensortype 'torch.FloatTensor'
+      local ok, err = pcall(function()
+         local image = require 'image'
+         local x = torch.rand(3, 8, 8)
+         for _, mode in ipairs {'bilinear', 'bicubic', 'simple'} do
+            assert.equal('torch.FloatTensor', image.scale(x, 5, 13, mode):type())
+         end
+         assert.equal('torch.DoubleTensor', image.rotate(x:double(), 0.3, 'bilinear'):type())
+         local best = optim.cmaes(function(v) return v:dot(v) end, torch.ones(3), {maxEval = 60})
+         assert.equal('torch.FloatTensor', best:type())
+      end)
+      torch.setdefaulttensortype 'torch.DoubleTensor'
+      assert.is_true(ok, err)
+   end)
+
    it('two objects of one storage are equal', function()
       local a, b = T(4), T(4)
       assert.is_true(a:storage() == a:narrow(1, 2, 2):storage())
