@@ -13,6 +13,8 @@ require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
 local history = require 'relume.jit.history'
+require 'relume.jit.chunk'
+local checks = require 'relume.jit.checks'
 local share = require 'relume.jit.share'
 local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
@@ -194,7 +196,7 @@ local function release(ctx)
 end
 
 function State:addEntry(ctx, emitter, run, handle, plan)
-   local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo}
+   local entry = {ctx = ctx, plan = plan, guards = emitter.guardInfo, places = emitter.places}
    entry.fn, entry.text, entry.make = emit.finish(emitter, run, handle, function(i, ...) return self:missed(entry, i, ...) end, runtime, self)
    if emitter.keyed then
       entry.guard, entry.P, entry.Hs, entry.identity = emitter.tguard, emitter.P, emitter.Hs, emit.identity(emitter)
@@ -375,7 +377,7 @@ end
 function State:why(entry, i, ...)
    local g = entry.guards[i]
    local ok, list = pcall(function(...)
-      entry.diagnose = entry.diagnose or emit.diagnose(entry.ctx, self.proto.params, self.proto.vararg, runtime)
+      entry.diagnose = entry.diagnose or checks.diagnose(entry.ctx, self.proto)
       return entry.diagnose(...)
    end, ...)
    if not ok then list = {} end
@@ -393,7 +395,7 @@ function State:learnSizes(...)
    if self.opts.dynamic == false then return end
    for _, entry in ipairs(self.entries) do
       local ok, list = pcall(function(...)
-         entry.diagnose = entry.diagnose or emit.diagnose(entry.ctx, self.proto.params, self.proto.vararg, runtime)
+         entry.diagnose = entry.diagnose or checks.diagnose(entry.ctx, self.proto)
          return entry.diagnose(...)
       end, ...)
       for _, other in ipairs(ok and list or {}) do

@@ -151,6 +151,8 @@ function Emit:check(g, condition, x)
       head[#head + 1] = fmt('if %s then return end', condition)
       self.groups = self.groups or {}
       self.groups[i] = #head
+   elseif self.inChunk then
+      head[#head + 1] = fmt('if %s then return %d end', condition, i)
    else
       head[#head + 1] = fmt('if %s then return miss(%d%s%s) end', condition, i, self.args ~= '' and ', ' or '', self.args)
    end
@@ -168,6 +170,7 @@ function Emit:guards()
       if g.kind == 'type' or g.kind == 'eq' or g.kind == 'ident' or g.kind == 'proto' or g.kind == 'metatable' and g.value then strong[g.src.id] = true end
       if g.kind == 'nograd' then graded[g.src.id] = true end
    end
+   local list = {}
    for _, g in ipairs(self.ctx.guards) do
       if g.kind == 'partial' then
          self.partial = self.partial or {}
@@ -179,10 +182,14 @@ function Emit:guards()
       elseif g.kind == 'pin' or g.kind == 'test' and (sizes.hasHole(g.a) or sizes.hasHole(g.b)) then
          self.late[#self.late + 1] = g
       else
-         local x = g.src and g.kind ~= 'samecell' and self:load(g.src)
-         self:check(g, guards[g.kind](self, g, x), x)
+         list[#list + 1] = g
       end
    end
+   self:inChunks(#list, function(i)
+      local g = list[i]
+      local x = g.src and g.kind ~= 'samecell' and self:load(g.src)
+      self:check(g, guards[g.kind](self, g, x), x)
+   end)
 end
 
 local function aliasPairs(inputs)
@@ -237,23 +244,23 @@ end
 
 --- The check of all tensors; leaves the list of input expressions.
 function Emit:tensors()
-   local rows, names, ctx = {}, {}, self.ctx
-   for i, v in ipairs(ctx.inputs) do
-      rows[i], names[i] = v.facts, self:load(v.src)
+   local rows, names, sources, ctx = {}, {}, {}, self.ctx
+   for i, v in ipairs(ctx.inputs) do rows[i], sources[i] = v.facts, v.src end
+   for _, g in ipairs(self.partial or {}) do rows[#rows + 1], sources[#sources + 1] = g.facts, g.src end
+   for _, e in ipairs(ctx.keyNumbers) do sources[#sources + 1] = e.src end
+   local many = self:isMany(#sources) and self:spread('Q', #sources, function(i) return self:load(sources[i]) end)
+   for i, src in ipairs(sources) do
+      names[i] = many and fmt('Q[%d]', i) or self:load(src)
+      if many and not ctx.exit then self.loads[src.id] = names[i] end -- no code of the program runs before they are used
    end
-   self.inputs = {unpack(names)}
-   for _, g in ipairs(self.partial or {}) do
-      rows[#rows + 1] = g.facts
-      names[#names + 1] = self:load(g.src)
-   end
-   for _, e in ipairs(ctx.keyNumbers) do names[#names + 1] = self:load(e.src) end
+   self.inputs, self.names = {unpack(names, 1, #ctx.inputs)}, names
    if #names == 0 and not (ctx.graph and ctx.graph:count() > 0) then -- nothing made by default type or generator
       if ctx.readsGrad then self:check({kind = 'gradmode'}, guards.gradmode(self, {value = ctx.gradAtStart})) end
       return
    end
    local alias = aliasPairs(ctx.inputs)
    self.tguard = C.guardNew(rows, alias, #ctx.keyNumbers)
-   local list, g = self:list(names), {kind = 'tensors', count = #rows}
+   local list, g = many or self:list(names), {kind = 'tensors', count = #rows}
    if not ctx.dynamic then return self:check(g, fmt('not tguard(%s)', list), fmt('{%s}', list)) end
    self.head[#self.head + 1] = fmt('local p__ = tguard(%s)', list)
    self:check(g, 'not p__', fmt('{%s}', list))
@@ -463,6 +470,7 @@ function Emit:effects(results)
    for _, c in ipairs(tensors) do
       if c.kind == 'set' then sets[#sets + 1] = fmt('%s, %s', self:load(c.v.src), self:out(c.v)) end
    end
+   sets = self:setByPlan(sets)
    for i = 1, #sets, 40 do self:line('setAll(%s)', concat(sets, ', ', i, math.min(i + 39, #sets))) end
    for _, c in ipairs(tensors) do
       if c.kind ~= 'set' then change[c.kind](self, c, self:load(c.v.src)) end
@@ -515,7 +523,7 @@ end
 -- Assembly ---------------------------------------------------------------------------------------------------------------------
 
 local PRELUDE = [[
-local K, V, T, F, run, plan, tguard, miss, rt, S, P, Hs = ...
+local K, V, T, F, run, plan, tguard, miss, rt, S, P, Hs, G = ...
 local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
@@ -530,6 +538,7 @@ function Emit:source(call)
    local lines, names = {PRELUDE}, {}
    for i, u in ipairs(self.ups) do names[i] = u.name end
    if #names > 0 then lines[#lines + 1] = 'local ' .. concat(names, ', ') end
+   self:chunkLines(lines)
    lines[#lines + 1] = fmt('return function(%s)', self.args)
    if self.spill and self.final then lines[#lines + 1] = 'local V = {}' end -- what runs in between may come here again
    for _, l in ipairs(self.head) do lines[#lines + 1] = l end
@@ -548,19 +557,26 @@ function Emit:planCall()
    local ctx = self.ctx
    local n = ctx.outputs and ctx.outputs.n or 0
    if n == 0 and not (ctx.graph and ctx.mutates) then return end
-   local args = {unpack(self.inputs)}
-   for _, e in ipairs(ctx.numbers) do args[#args + 1] = self:expr(e) end
-   local list = self:list(args)
+   local inputs, numbers = self.inputs, ctx.numbers
+   local list
+   if inputs[1] ~= 'Q[1]' then
+      local args = {unpack(inputs)}
+      for _, e in ipairs(numbers) do args[#args + 1] = self:expr(e) end
+      list = self:list(args)
+   elseif #numbers == 0 then list = fmt('unpack(Q, 1, %d)', #inputs)
+   else list = self:spread('U', #inputs + #numbers, function(i) return inputs[i] or self:expr(numbers[i - #inputs]) end) end
    if list ~= '' then list = ', ' .. list end
    if n == 0 then return fmt('run(plan%s)', list) end
    local outs = {}
    for i = 1, n do outs[i] = 'o__' .. i end
+   if self.planSets then return self:planCallSet(outs, #numbers > 0 and 'U' or 'Q') end
    if n <= 60 and n + self.nlocal + (self.nresult or 0) < 180 then return fmt('local %s = run(plan%s)', concat(outs, ', '), list) end
    self.manyOutputs = true
    return fmt('local O = {run(plan%s)}', list)
 end
 
-local function joinUpvalues(fn, ups)
+--- Makes upvalues of a generated function, and of its chunks, those of the program.
+function M.joinUpvalues(fn, ups, chunks)
    local at = {}
    for i = 1, 255 do
       local name = debug.getupvalue(fn, i)
@@ -570,6 +586,7 @@ local function joinUpvalues(fn, ups)
    for _, u in ipairs(ups) do
       if at[u.name] then debug.upvaluejoin(fn, at[u.name], u.f, u.key) end
    end
+   for _, f in ipairs(chunks or {}) do M.joinUpvalues(f, ups) end
 end
 
 --- Emits everything but the plan; the context's graph may get outputs. results: values that the closure returns.
@@ -581,7 +598,9 @@ function M.prepare(ctx, params, vararg, results)
    e.vararg = vararg
    e.head[#e.head + 1] = ctx.exit and 'S.tried = nil' or nil
    e:effects(results)
+   e:choosePlanSets()
    e.call = e:planCall()
+   e:chunkBody()
    return e
 end
 
@@ -593,8 +612,9 @@ function M.finish(e, run, plan, miss, runtime, state)
    local K, T, tguard, ups, P, Hs = e.K, e.T, e.tguard, e.ups, {}, {[0] = M.holeValues(e)}
    e.P, e.Hs = P, Hs
    local function make(handler, owner)
-      local fn = chunk(K, {}, T, nil, run, plan, tguard, handler, runtime, owner, P, Hs)
-      joinUpvalues(fn, ups)
+      local G = {}
+      local fn = chunk(K, {}, T, nil, run, plan, tguard, handler, runtime, owner, P, Hs, G)
+      M.joinUpvalues(fn, ups, G)
       return fn
    end
    return make(miss, state), text, make
@@ -640,75 +660,5 @@ function M.same(a, b)
    return M.text(a) == M.text(b)
 end
 
--- An emitter with the guards and the check of all tensors alone.
-local function checks(ctx, params, vararg, mode)
-   local e = new(ctx, params, vararg)
-   e.mode = mode
-   e:guards()
-   e:tensors()
-   e:distinct()
-   return e
-end
-
-local function loaded(e, text, F, runtime)
-   local fn = assert(loadstring(text, '=guards'))(e.K, {}, e.T or {}, F, nil, nil, e.tguard, nil, runtime, nil, nil, {[0] = M.holeValues(e)})
-   joinUpvalues(fn, e.ups)
-   return fn
-end
-
---- A function that runs all guards that can be run and returns those that fail, as a list of {guard, the value it looked at}.
-function M.diagnose(ctx, params, vararg, runtime)
-   local e, F = checks(ctx, params, vararg, 'diagnose'), {x = {}}
-   local fn = loaded(e, e:source(), F, runtime)
-   return function(...)
-      for i = #F, 1, -1 do F[i] = nil end
-      F.x = {}
-      fn(...)
-      local list = {}
-      for i, k in ipairs(F) do list[i] = {e.guardInfo[k], F.x[k]} end
-      F.x = {}
-      return list
-   end
-end
-
-local ROUNDS = 1000
-
--- Text that runs each guard once, and then many times under a clock.
-local function measuring(e)
-   local lines, from = {'local t__'}, 0
-   for i, to in ipairs(e.groups or {}) do
-      local group = concat(e.head, '\n', from + 1, to)
-      lines[#lines + 1] = fmt('%s\nt__ = clock()\nfor i__ = 1, %d do\n%s\nend\nF[%d] = clock() - t__', group, ROUNDS, group, i)
-      from = to
-   end
-   lines[#lines + 1] = fmt('t__ = clock()\nfor i__ = 1, %d do end\nF[0] = clock() - t__', ROUNDS)
-   return lines
-end
-
---- Nanoseconds of each guard, run by itself in Lua's interpreter, and of all of them together as a call runs them. The arguments are those of the
--- captured call.
-function M.measure(ctx, params, vararg, runtime, ...)
-   local each, all, F = checks(ctx, params, vararg, 'measure'), checks(ctx, params, vararg, 'measure'), {}
-   if #each.guardInfo == 0 then return {}, 0 end
-   each.head = measuring(each)
-   local fn = loaded(each, 'local clock = (select(9, ...)).clock\n' .. each:source(), F, runtime)
-   jit.off(fn, true)
-   fn(...)
-   for i = 1, #each.guardInfo do F[i] = F[i] and math.max(F[i] - F[0], 0) / ROUNDS * 1e9 end
-   fn = loaded(all, all:source(), F, runtime)
-   for _ = 1, 200 do fn(...) end
-   local start = runtime.clock()
-   for _ = 1, ROUNDS do fn(...) end
-   return F, (runtime.clock() - start) / ROUNDS * 1e9
-end
-
---- A function that returns the plan's inputs: tensors, then numbers.
-function M.inputs(ctx, params, vararg, runtime)
-   local e = checks(ctx, params, vararg, 'diagnose')
-   local args = {unpack(e.inputs or {})}
-   for _, x in ipairs(ctx.numbers) do args[#args + 1] = e:expr(x) end
-   e.returns = e:list(args)
-   return loaded(e, e:source(), {x = {}}, runtime)
-end
-
+M.new = new
 return M

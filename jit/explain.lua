@@ -7,10 +7,9 @@
 
 local compile = require 'relume.jit.compile'
 local breaks = require 'relume.jit.breaks'
-local emit = require 'relume.jit.emit'
+local checks = require 'relume.jit.checks'
 local guard = require 'relume.jit.guard'
 local bytecode = require 'relume.jit.bytecode'
-local runtime = require 'relume.jit.runtime'
 local sizes = require 'relume.jit.sizes'
 
 local Report = {}
@@ -112,7 +111,7 @@ local function addGuards(r, ctx, emitter, p, ...)
    for i, g in ipairs(emitter.guardInfo) do r.guards[i] = {text = guard.describe(g), where = g.where, kind = g.kind} end
    for _, g in ipairs(emitter.noted) do r.noted[#r.noted + 1] = {text = guard.describe(g), where = g.where, kind = g.kind} end
    for _, line in ipairs(sizes.describe(ctx)) do r.symbols[#r.symbols + 1] = line end
-   local ok, each, all = pcall(emit.measure, ctx, p.params, p.vararg, runtime, ...)
+   local ok, each, all = pcall(checks.measure, ctx, p, ...)
    if not ok then return end
    for i, g in ipairs(r.guards) do g.ns = each[i] end
    r.guardNs = all

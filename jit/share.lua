@@ -1,8 +1,7 @@
 -- Share: objects of one class that are compiled one by one (twelve equal blocks of a network) try each other's entries before they are captured
 -- (state, arguments -> entry that fits). From the second object on, captures look at the fields of the object and not at which object it is.
 
-local emit = require 'relume.jit.emit'
-local runtime = require 'relume.jit.runtime'
+local checks = require 'relume.jit.checks'
 
 local M = {}
 local groups = setmetatable({}, {__mode = 'k'}) -- method -> list of groups, one for each set of options
@@ -40,7 +39,7 @@ end
 
 local function fits(entry, ...)
    local s = entry.owner
-   entry.diagnose = entry.diagnose or emit.diagnose(entry.ctx, s.proto.params, s.proto.vararg, runtime)
+   entry.diagnose = entry.diagnose or checks.diagnose(entry.ctx, s.proto)
    return #entry.diagnose(...) == 0
 end
 

@@ -107,6 +107,54 @@ static int plan_call(lua_State *L) {
   return plan_finish(L, b);
 }
 
+/* Element k of the table at index i, a tensor. */
+static rl_tensor *tensor_of(lua_State *L, int i, int k) {
+  lua_rawgeti(L, i, k);
+  rl_tensor *t = bind_totensor(L, -1);
+  if (!t) luaL_error(L, "[plan] tensor %d; got %s, need tensor", k, luaL_typename(L, -1));
+  lua_pop(L, 1);
+  return t;
+}
+
+/* t is what the plan made; the reference to u is given up. */
+static rl_status set_output(rl_tensor *t, rl_tensor *u) {
+  rl_geom g = { .ndim = u->ndim, .offset = u->offset };
+  memcpy(g.size, u->size, sizeof(int64_t) * u->ndim);
+  memcpy(g.stride, u->stride, sizeof(int64_t) * u->ndim);
+  rl_status s = rl_tensor_set(t, u->storage, &g);
+  rl_tensor_release(u);
+  return s;
+}
+
+/* plan:callSet({inputs, then numbers}, targets, places) -> outputs whose place is 0. places[k] > 0: targets[places[k]] is set to output k, which
+ * then needs no Lua object of its own. */
+static int plan_call_set(lua_State *L) {
+  plan_box *b = plan_at(L, 1);
+  for (int i = 2; i <= 4; i++) luaL_checktype(L, i, LUA_TTABLE);
+  for (int i = 0; i < b->inputs; i++) b->in[i] = tensor_of(L, 2, i + 1);
+  for (int i = 0; i < b->numbers; i++) {
+    lua_rawgeti(L, 2, b->inputs + i + 1);
+    b->num[i] = luaL_checknumber(L, -1);
+    lua_pop(L, 1);
+  }
+  memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
+  luaL_checkstack(L, b->outputs + 4, "too many outputs");
+  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
+  int pushed = 0;
+  rl_status s = RL_OK;
+  for (int i = 0; i < b->outputs; i++) {
+    lua_rawgeti(L, 4, i + 1);
+    int place = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    if (!place) {
+      bind_push_tensor(L, b->out[i]);
+      pushed++;
+    } else if (s == RL_OK) s = set_output(tensor_of(L, 3, place), b->out[i]);
+  }
+  BIND_TRY(L, s);
+  return pushed;
+}
+
 static void set_int(lua_State *L, const char *k, int64_t v) {
   lua_pushnumber(L, (lua_Number)v);
   lua_setfield(L, -2, k);
@@ -149,10 +197,9 @@ static int plan_describe(lua_State *L) {
 
 /* Adds compile to graphs and registers plans. */
 void bind_open_plan(lua_State *L) {
-  static const luaL_Reg methods[] = {
-    { "run", plan_run },           { "call", plan_call }, { "info", plan_info },           { "source", plan_source },
-    { "describe", plan_describe }, { "__gc", plan_gc },   { "__tostring", plan_describe }, { NULL, NULL }
-  };
+  static const luaL_Reg methods[] = { { "run", plan_run },   { "call", plan_call },           { "callSet", plan_call_set },
+                                      { "info", plan_info }, { "source", plan_source },       { "describe", plan_describe },
+                                      { "__gc", plan_gc },   { "__tostring", plan_describe }, { NULL, NULL } };
   luaL_newmetatable(L, BIND_PLAN);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

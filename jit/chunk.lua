@@ -1,0 +1,133 @@
+-- Chunks: guards and loads of a large path in functions of their own (emitter, what fills one -> a call of it).
+-- LuaJIT compiles no trace with more than some hundred exits; a guard is one, so a path with a thousand guards would run in the interpreter for ever.
+-- A chunk loads what it needs by itself, from arguments, upvalues and constants. It returns the index of the guard that failed, or nothing.
+
+local emit = require 'relume.jit.emit'
+
+local Emit = emit.Emit
+local fmt, concat = string.format, table.concat
+local SIZE = 100 -- guards or loads of one chunk
+local MANY = 40  -- tensors from which on they go through a table
+
+-- Runs fill with an empty scope; its lines become a chunk, and the head calls it.
+function Emit:chunk(fill)
+   local head, loads, exprs, nlocal = self.head, self.loads, self.exprs, self.nlocal
+   self.head, self.loads, self.exprs, self.nlocal, self.inChunk = {}, {}, {}, 0, true
+   fill()
+   self.chunks = self.chunks or {}
+   self.chunks[#self.chunks + 1] = self.head
+   self.head, self.loads, self.exprs, self.nlocal, self.inChunk = head, loads, exprs, nlocal, false
+   return fmt('G[%d](%s)', #self.chunks, self.args)
+end
+
+--- Calls f(i) for 1 .. n, in chunks when there are many.
+function Emit:inChunks(n, f)
+   if self.mode or n <= SIZE then
+      for i = 1, n do f(i) end
+      return
+   end
+   for from = 1, n, SIZE do
+      local call = self:chunk(function()
+         for i = from, math.min(from + SIZE - 1, n) do f(i) end
+      end)
+      self.head[#self.head + 1] = fmt('do local m__ = %s if m__ then return miss(m__%s%s) end end', call, self.args ~= '' and ', ' or '', self.args)
+   end
+end
+
+--- True when so many tensors are better kept in a table.
+function Emit:isMany(n) return not self.mode and n > MANY end
+
+--- Puts values into table `name`, each text made by text(i) where it is used; returns their list.
+function Emit:spread(name, n, text)
+   self.tables = self.tables or {}
+   self.tables[name] = true
+   for from = 1, n, SIZE do
+      self.head[#self.head + 1] = self:chunk(function()
+         for i = from, math.min(from + SIZE - 1, n) do
+            local x = text(i)
+            self.head[#self.head + 1] = fmt('%s[%d] = %s', name, i, x)
+         end
+      end)
+   end
+   return fmt('unpack(%s, 1, %d)', name, n)
+end
+
+-- Outputs that only replace what a tensor was -------------------------------------------------------------------------------------
+
+--- Takes those pairs 'x, o__k' out of a list that the plan can set by itself (see plan:callSet): x lies in Q, and our own plan runs.
+-- What becomes of the output otherwise is looked at when the body is there (choosePlanSets).
+function Emit:setByPlan(pairsOf)
+   local ctx, rest = self.ctx, {}
+   local backend = ctx.opts.backend
+   if ctx.joint or backend and backend ~= 'c' or self.inputs[1] ~= 'Q[1]' then return pairsOf end
+   for _, pair in ipairs(pairsOf) do
+      local place, k = pair:match '^Q%[(%d+)%], o__(%d+)$'
+      place, k = tonumber(place), tonumber(k)
+      self.planSets = self.planSets or {}
+      if place and not self.planSets[k] then self.planSets[k] = place else rest[#rest + 1] = pair end
+   end
+   return rest
+end
+
+--- Keeps of these sets the outputs that nothing else uses; the others are set behind the plan, first of all.
+function Emit:choosePlanSets()
+   if not self.planSets then return end
+   local text = concat(self.body, '\n') .. '\n' .. concat(self.items, '\n') .. '\n' .. (self.final or '') .. '\n' .. (self.returns or '')
+   local used = {}
+   for k in text:gmatch '%f[%w_]o__(%d+)%f[^%w_]' do used[tonumber(k)] = true end
+   for k = 1, self.ctx.outputs.n do
+      local place = self.planSets[k]
+      if place and used[k] then
+         table.insert(self.body, 1, fmt('setAll(Q[%d], o__%d)', place, k))
+         self.planSets[k] = nil
+      end
+   end
+end
+
+--- The line that runs the plan with these sets; what remains are the outputs without one.
+function Emit:planCallSet(outs, arguments)
+   local places, names = {}, {}
+   for k, name in ipairs(outs) do
+      places[k] = self.planSets[k] or 0
+      if places[k] == 0 then names[#names + 1] = name end
+   end
+   local call = fmt('plan:callSet(%s, Q, %s)', arguments, self:klist(places))
+   self.places = places
+   if #names == 0 then return call end
+   if #names + self.nlocal + (self.nresult or 0) < 180 then return fmt('local %s = %s', concat(names, ', '), call) end
+   self.manyOutputs = true
+   for i, name in ipairs(names) do names[i] = fmt('%s = R[%d]', name, i) end -- O[k] = R[i]
+   return fmt('local O, R = {}, {%s}\n%s', call, concat(names, '\n'))
+end
+
+-- Writes -----------------------------------------------------------------------------------------------------------------------
+
+--- Long runs of writes that need no local go into chunks too.
+function Emit:chunkBody()
+   local body, run = {}, {}
+   local function flush()
+      if #run < SIZE / 4 then
+         for _, l in ipairs(run) do body[#body + 1] = l end
+      else
+         self.chunks = self.chunks or {}
+         self.chunks[#self.chunks + 1] = run
+         body[#body + 1] = fmt('G[%d](%s)', #self.chunks, self.args)
+      end
+      run = {}
+   end
+   for _, l in ipairs(self.body) do
+      local simple = l:find '^rawset%(K%[%d+%], [%w"\'_]+, [KQ]%[%d+%]%)$'
+      if not simple or #run == SIZE then flush() end
+      if simple then run[#run + 1] = l else body[#body + 1] = l end
+   end
+   flush()
+   self.body = body
+end
+
+--- Source lines of the chunks.
+function Emit:chunkLines(lines)
+   for name in pairs(self.tables or {}) do lines[#lines + 1] = fmt('local %s = {}', name) end
+   for i, chunk in ipairs(self.chunks or {}) do lines[#lines + 1] = fmt('G[%d] = function(%s)\n%s\nend', i, self.args, concat(chunk, '\n')) end
+end
+
+return {}
