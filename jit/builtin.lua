@@ -332,6 +332,39 @@ for name, fn in pairs(require 'bit') do
    if type(fn) == 'function' then pure[fn] = 'bit.' .. name end
 end
 
+models[string.len] = function(ctx, args)
+   local v = args[1]
+   if v and v.k == 'num' then v = const(tostring(ctx:specialise(v))) end
+   if not v or v.k ~= 'const' or type(v.v) ~= 'string' and type(v.v) ~= 'number' then argError(ctx, 1, 'len', 'string', v) end
+   return one(const(#tostring(ctx:need(v))))
+end
+
+-- What gsub puts for a match: the value of a function or table for its first capture; nothing or false keeps it.
+local function replacement(ctx, by, captures)
+   local v
+   if by.k == 'func' then v = ctx:call(by, captures)[1] or NIL else v = ops.index(ctx, by, captures[1]) end
+   if v.k == 'gnum' then ctx:brk('data-dependent', 'string.gsub') end
+   if not ctx:truth(v) then return end
+   local x = (v.k == 'const' or v.k == 'num') and ctx:specialise(v)
+   if type(x) ~= 'string' and type(x) ~= 'number' then ctx:raise(('invalid replacement value (a %s)'):format(value.luatype(v))) end
+   return x
+end
+
+models[string.gsub] = function(ctx, args)
+   local by = args[3] or NIL
+   if by.k ~= 'func' and by.k ~= 'table' then return ctx:callC(string.gsub, args, 'string.gsub') end
+   local list = {}
+   for i = 1, math.max(args.n, 2) do list[i] = i ~= 3 and ctx:raw(args[i] or NIL) end
+   local ok, s, n = pcall(string.gsub, list[1], list[2], function(...)
+      local captures = {n = select('#', ...)}
+      for i = 1, captures.n do captures[i] = const((select(i, ...))) end
+      return replacement(ctx, by, captures)
+   end, list[4])
+   if not ok and type(s) ~= 'string' then error(s, 0) end -- a break, or an error of the program, in the function
+   if not ok then ctx:raise((s:gsub('^.-:%d+: ', ''))) end
+   return {const(s), const(n), n = 2}
+end
+
 models[string.gmatch] = function(ctx, args)
    local s, pattern = ctx:specialise(args[1]), ctx:specialise(args[2])
    local matches, at = {}, 0
@@ -408,6 +441,25 @@ models[table.maxn] = function(ctx, args)
    end
    return one(const(n))
 end
+local function each(name, keys)
+   return function(ctx, args)
+      local t, f = tableArg(ctx, args, 1, name), args[2] or NIL
+      for _, key in ipairs(keys(ctx, t)) do
+         local v = ctx:rawget(t, key)
+         if not ctx:isNil(v) then
+            local r = ctx:call(f, {ctx:keyValue(key), v, n = 2})[1] or NIL
+            if not ctx:isNil(r) then return one(r) end
+         end
+      end
+      return {n = 0}
+   end
+end
+models[table.foreach] = each('foreach', function(ctx, t) return ctx:keys(t) end)
+models[table.foreachi] = each('foreachi', function(ctx, t)
+   local list = {}
+   for i = 1, ctx:rawlen(t) do list[i] = i end
+   return list
+end)
 models[table.getn] = function(ctx, args) return one(const(ctx:rawlen(tableArg(ctx, args, 1, 'getn')))) end
 
 -- Quicksort as the library does it, so that elements that compare equal end in the same places.

@@ -32,24 +32,25 @@ end
 
 --- The Lua function value that a call of fn evaluates, with its arguments, or nil when fn is something else.
 function Context:resolve(fn, args)
-   for _ = 1, 10 do
-      if fn.k == 'func' then
-         if fn.model then return nil, nil, fn, args end
-         if not fn.real then return fn, args end
-         self:needFunc(fn)
-         local inner = M.wrapped[fn.real]
-         if inner then return self:constant(inner), args end
-         if M.models[fn.real] or self:isDisabled(fn, args) or not bytecode.id(fn.real) then return end
-         return fn, args
-      end
-      if fn.k ~= 'table' and fn.k ~= 'tensor' and fn.k ~= 'udata' then return end
+   local called = fn
+   if fn.k == 'table' or fn.k == 'tensor' or fn.k == 'udata' then
       local h = ops.metamethod(self, fn, '__call')
-      if not h then return end
+      if not h or h.k ~= 'func' then return end
       local list = {n = args.n + 1, fn}
       for i = 1, args.n do list[i + 1] = args[i] end
       fn, args = h, list
-      if fn.k == 'func' and fn.real and not bytecode.id(fn.real) then return nil, nil, fn, args end
    end
+   if fn.k ~= 'func' then return end
+   if fn.model then return nil, nil, fn, args end
+   if not fn.real then return fn, args end
+   self:needFunc(fn)
+   local inner = M.wrapped[fn.real]
+   if inner then return self:constant(inner), args end
+   if M.models[fn.real] or self:isDisabled(fn, args) or not bytecode.id(fn.real) then
+      if fn ~= called then return nil, nil, fn, args end
+      return
+   end
+   return fn, args
 end
 
 --- Calls a value.

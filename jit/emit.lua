@@ -352,7 +352,8 @@ function val.table(self, v)
    if v.real then return self:load(v.src) end
    local name = self.built[v]
    if name then return name end
-   name = self:keep(self.body, '{}')
+   local sized = v.narray and v.narray + v.nhash > 0
+   name = self:keep(self.body, sized and fmt('tableNew(%d, %d)', v.narray, v.nhash) or '{}')
    self.built[v] = name
    for _, key in ipairs(v.order) do
       local item = v.f[key]
@@ -524,12 +525,13 @@ end
 
 local PRELUDE = [[
 local K, V, T, F, run, plan, tguard, miss, rt, S, P, Hs, G = ...
-local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable =
-   type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable
+local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable, getfenv =
+   type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable, getfenv
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
+local tableNew = rt.tableNew
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 

@@ -203,13 +203,16 @@ end
 -- Tables -------------------------------------------------------------------------------------------------------------------------
 
 function H.TNEW(ctx, f, i)
-   local t = value.newTable()
+   local array, hash = i.d % 2048, floor(i.d / 2048)
+   if array == 2047 then array = 2049 end
+   local t = value.newTable(math.max(array - 1, 0), hash > 0 and 2 ^ hash or 0)
    t.line = ctx:where()
    f.slots[i.a] = t
 end
 
 function H.TDUP(ctx, f, i)
-   local k, t = f.proto.kgc[i.d], value.newTable()
+   local k = f.proto.kgc[i.d]
+   local t = value.newTable(math.max(k.narray - 1, 0), k.nhash)
    t.line = ctx:where()
    local n = k.narray
    for key = 0, n - 1 do
@@ -224,6 +227,10 @@ end
 local function env(ctx, fn)
    while fn.env do fn = fn.env end
    local e = getfenv(fn.real)
+   if e ~= _G and not fn.envGuard then -- the usual one is taken for granted
+      fn.envGuard = true
+      if fn.src.kind == 'const' then ctx:guard {kind = 'env', f = fn.real, value = e} end
+   end
    return ctx:constant(e, e == _G and 'globals' or 'environment')
 end
 
@@ -236,10 +243,34 @@ function H.TSETV(ctx, f, i) ctx.via = NONE ops.newindex(ctx, f.slots[i.b], f.slo
 function H.TSETS(ctx, f, i) ctx.via = NONE ops.newindex(ctx, f.slots[i.b], kstr(f, i.c), f.slots[i.a]) end
 function H.TSETB(ctx, f, i) ctx.via = NONE ops.newindex(ctx, f.slots[i.b], const(i.c), f.slots[i.a]) end
 
+-- Only in LuaJIT's own library: array elements without metamethods, checks of arguments.
+function H.TGETR(ctx, f, i) f.slots[i.a] = ctx:rawget(f.slots[i.b], ctx:specialise(f.slots[i.c])) end
+function H.TSETR(ctx, f, i) ctx:rawset(f.slots[i.b], ctx:specialise(f.slots[i.c]), f.slots[i.a]) end
+
+local TYPES = {[5] = 'string', [9] = 'function', [12] = 'table'}
+
+function H.ISTYPE(ctx, f, i)
+   local v, want = f.slots[i.a], TYPES[i.d]
+   if not want or v.k == 'gnum' then ctx:brk('needs-values', 'an argument of a library function') end
+   if want == 'string' and value.isNumber(v) then
+      f.slots[i.a] = const(tostring(ctx:specialise(v)))
+      return
+   end
+   ctx:needType(v)
+   if value.luatype(v) ~= want then ctx:raise(("bad argument #%d to '?' (%s expected, got %s)"):format(i.a + 1, want, value.luatype(v))) end
+end
+
+function H.ISNUM(ctx, f, i)
+   local v = f.slots[i.a]
+   if not value.isNumber(v) then ctx:brk('needs-values', 'an argument of a library function') end
+   ctx:needNum(v)
+end
+
 -- Multiple results stored from a start index; the constant is 2^52 + index.
 function H.TSETM(ctx, f, i)
    local first = f.proto.kn[i.d] - 4503599627370496
    local t = f.slots[i.a - 1]
+   if not t.real then value.growArray(t, first + f.multres.n) end
    for k = 1, f.multres.n do ctx:rawset(t, first + k - 1, f.multres[k] or NIL) end
 end
 

@@ -37,6 +37,7 @@ function conditions.keys(self, g, x) return fmt('not sameKeys(%s, %s)', x, self:
 function conditions.contents(self, g, x) return fmt('not sameContents(%s, %s)', x, self:klist(g.value)) end
 function conditions.present(_, _, x) return fmt('%s == nil', x) end
 function conditions.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
+function conditions.env(self, g) return fmt('getfenv(%s) ~= %s', self:k(g.f), self:k(g.value)) end
 function conditions.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
 function conditions.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
 
@@ -74,6 +75,7 @@ function describe.distinct(g, name) return fmt('%s and %s are two objects', name
 function describe.samecell(g, name) return fmt('%s and %s are one variable', name, g.other.text) end
 function describe.distinctcell(g, name) return fmt('%s and %s are two variables', name, g.other.text) end
 function describe.len(g, name) return fmt('#%s == %d', name, g.value) end
+function describe.env() return 'the environment of a function' end
 function describe.nargs(g) return fmt('number of variable arguments == %d', g.value) end
 function describe.present(_, name) return name .. ' ~= nil' end
 function describe.nograd(_, name) return name .. ' has no gradient yet' end

@@ -84,9 +84,23 @@ function M.isNumber(v)
    return v.k == 'num' or v.k == 'const' and type(v.v) == 'number'
 end
 
---- A table made by the evaluated program.
-function M.newTable()
-   return {k = 'table', f = {}, d = {}, order = {}, shadow = {}, meta = false}
+local okNew, new = pcall(require, 'table.new')
+if not okNew then new = function() return {} end end
+M.tableNew = new
+
+--- A table made by the evaluated program. narray, nhash: what LuaJIT makes room for; the shadow has the same keys in the same places, so that
+-- lengths and orders are those of the real one.
+function M.newTable(narray, nhash)
+   narray, nhash = narray or 0, nhash or 0
+   return {k = 'table', f = {}, d = {}, order = {}, shadow = new(narray, nhash), meta = false, narray = narray, nhash = nhash}
+end
+
+--- Makes room in the array of a made table, as LuaJIT does when the end of a constructor stores elements up to n - 1.
+function M.growArray(t, n)
+   if n <= (t.narray > 0 and t.narray + 1 or 0) then return end
+   local shadow = new(n, t.nhash)
+   for key, v in pairs(t.shadow) do shadow[key] = v end
+   t.shadow, t.narray = shadow, n
 end
 
 --- Number expression of a value that isNumber accepts.
