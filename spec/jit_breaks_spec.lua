@@ -17,7 +17,7 @@ programs.disabled = function()
    return function(x) return g(x) * 2 end, ones(2)
 end
 programs['side-effect'] = function() return function(x) return x * (os.time() > 0 and 2 or 3) end, ones(2) end
-programs.callback = function() return function(x) return x + #(('ab'):gsub('.', function(c) return c .. c end)) end, ones(2) end
+programs.callback = function() return function(x) return x + #(('%s'):format(function() end):sub(1, 8)) end, ones(2) end
 programs.coroutine = function() return function(x) return coroutine.wrap(function() coroutine.yield(x * 2) end)() end, ones(2) end
 programs['error-in-pcall'] = function() return function(x) return pcall(function() return x + ones(3) end) end, ones(2) end
 programs['too-long'] = function()
