@@ -53,6 +53,15 @@ describe('torch.class', function()
       raises('no such operator', function() return a * a end)
    end)
 
+   it('calls objects with as many arguments as are written', function()
+      local B = torch.class('relumespec.B', {})
+      function B:__call__(...) return select('#', ...) end
+      local b = torch.factory 'relumespec.B'()
+      assert.equal(0, b())
+      assert.equal(1, b(nil))
+      assert.equal(3, b(nil, 2, nil))
+   end)
+
    it('honours __index__ and __newindex__', function()
       local C = torch.class('relumespec.C')
       function C:__index__(k)

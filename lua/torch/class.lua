@@ -47,7 +47,7 @@ function torch.getconstructortable(name)
 end
 
 -- Operators: Torch7 classes write `__add__`, `__call__`, `__tostring__` ...; Lua looks for `__add`.
-local operators = {'add', 'sub', 'mul', 'div', 'mod', 'pow', 'unm', 'concat', 'len', 'call', 'lt', 'le'}
+local operators = {'add', 'sub', 'mul', 'div', 'mod', 'pow', 'unm', 'concat', 'len', 'lt', 'le'}
 
 local function install_operators(mt)
    for _, op in ipairs(operators) do
@@ -62,6 +62,11 @@ local function install_operators(mt)
          if f then return f(a, b, ...) end
          error(('[%s] no such operator; got %s, need a class that defines %s'):format(op, torch.type(a), key), 2)
       end
+   end
+   mt.__call = function(self, ...) -- apart from the others: m() and m(nil) differ
+      local f = self.__call__
+      if f then return f(self, ...) end
+      error(('[call] no such operator; got %s, need a class that defines __call__'):format(torch.type(self)), 2)
    end
    mt.__tostring = function(self)
       local f = self.__tostring__

@@ -119,6 +119,17 @@ describe('nn as programs use it', function()
       assert.is_true(ok, err)
    end)
 
+   it('backward goes by what is in its input now, when a module has put something else into it', function()
+      local first, last = nn.Linear(3, 3), nn.Tanh()
+      local state = last:forward(torch.randn(2, 3)) -- the module's output, kept by a program as its state
+      first:forward(state)
+      local now = last:forward(torch.randn(2, 3)):clone() -- the same tensor, other values
+      local dy = torch.randn(2, 3)
+      first:zeroGradParameters()
+      first:backward(state, dy)
+      assert.is_true((first.gradWeight - dy:t() * now):abs():max() < 1e-12)
+   end)
+
    it('two objects of one storage are equal', function()
       local a, b = T(4), T(4)
       assert.is_true(a:storage() == a:narrow(1, 2, 2):storage())
