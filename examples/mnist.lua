@@ -41,7 +41,7 @@ torch.setdefaulttensortype 'torch.FloatTensor'
 torch.manualSeed(opt.seed)
 local function load(part)
    local ok, images, labels = pcall(digits.load, opt.data, part)
-   if not ok then opt.die(images) end
+   if not ok then opt.die((images:gsub('^.-:%d+: ', ''))) end
    return images, labels
 end
 local trainX, trainY = load 'train'
