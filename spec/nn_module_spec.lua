@@ -25,6 +25,26 @@ describe('nn.Sequential', function()
       assert.is_true(rawequal(x, m:backward(x, x)))
    end)
 
+   it('gives no gradient of the data when the first layer\'s gradInput is nil', function()
+      local m, x, dy = mlp(), torch.randn(2, 4), torch.randn(2, 3)
+      local n = m:clone()
+      n:get(1).gradInput = nil
+      for _, net in ipairs { m, n } do
+         net:zeroGradParameters()
+         net:forward(x)
+      end
+      assert.is_nil(n:updateGradInput(x, dy))
+      for _ = 1, 2 do
+         assert.near(m:backward(x, dy), m.gradInput, 0)
+         assert.is_nil(n:backward(x, dy))
+         assert.is_nil(n.gradInput or n:get(1).gradInput)
+      end
+      local _, a = m:parameters()
+      local _, b = n:parameters()
+      for k = 1, #a do assert.near(a[k], b[k], 0) end
+      assert.near(m:get(2).gradInput, n:get(2).gradInput, 0)
+   end)
+
    it('inserts and removes', function()
       local m = mlp()
       m:insert(nn.Sigmoid(), 2)

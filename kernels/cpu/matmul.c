@@ -1,7 +1,8 @@
-/* Matrix products on OpenBLAS (x, y -> x y): transposed operands and row windows without copies, half types through float, integers by
- * plain loops. */
+/* Matrix products (x, y -> x y): transposed operands and row windows without copies, half types through float, integers by plain loops.
+ * Products with a vector are OpenBLAS's, the others our own: their sums do not depend on the number of threads. */
 #include <cblas.h>
 #include "walk.h"
+#include "gemm.h"
 
 /* One operand for BLAS: a (rows, cols) matrix with unit stride in one direction. */
 typedef struct mat {
@@ -34,6 +35,14 @@ static bool mat_direct(const rl_tensor *x, mat *m) {
   if ((sr == 1 || r == 1) && (sc >= RL_MAX(1, r) || c == 1)) return m->t = CblasTrans, m->ld = RL_MAX(RL_MAX(1, r), c == 1 ? r : sc), true;
   return false;
 }
+
+static rl_gemm tiles(rl_dtype dt, const mat *a, const mat *b, char *c, int64_t ldc, bool ct, int64_t m, int64_t n, int64_t k, double alpha) {
+  bool at = a->t == CblasTrans, bt = b->t == CblasTrans;
+  if (ct) /* the transposed product */
+    return (rl_gemm){ dt, n, m, k, b->p, a->p, bt ? b->ld : 1, bt ? 1 : b->ld, at ? a->ld : 1, at ? 1 : a->ld, c, ldc, alpha, false };
+  return (rl_gemm){ dt, m, n, k, a->p, b->p, at ? 1 : a->ld, at ? a->ld : 1, bt ? 1 : b->ld, bt ? b->ld : 1, c, ldc, alpha, false };
+}
+static bool same_numbers(double beta) { return beta == 0 || beta == 1; }
 
 static void gemm(rl_dtype dt, const mat *a, const mat *b, char *c, int64_t ldc, bool ct, int64_t m, int64_t n, int64_t k, double alpha, double beta) {
   CBLAS_ORDER o = ct ? CblasColMajor : CblasRowMajor;
@@ -84,14 +93,20 @@ static rl_status float_matmul(const rl_tensor *x, const rl_tensor *y, rl_tensor 
     rl_tensor_release(b.copy);
     return s;
   }
+  bool own = m > 1 && n > 1 && same_numbers(beta), alone = batch > 1 && m * n * k < (1 << 24), failed = false;
 #pragma omp parallel for schedule(static) if (batch > 1 && m * n * k < (1 << 24) && batch * m * n * k > (1 << 18))
   for (int64_t i = 0; i < batch; i++) {
     mat ai = a, bi = b;
     ai.p += d ? i * x->stride[0] * bytes : 0;
     bi.p += d ? i * y->stride[0] * bytes : 0;
-    gemm(x->dtype, &ai, &bi, (char *)c.p + (d ? i * r->stride[0] * bytes : 0), c.ld, c.t == CblasTrans, m, n, k, alpha, beta);
+    char *ci = (char *)c.p + (d ? i * r->stride[0] * bytes : 0);
+    if (own) {
+      rl_gemm g = tiles(x->dtype, &ai, &bi, ci, c.ld, c.t == CblasTrans, m, n, k, alpha);
+      g.add = beta == 1;
+      if (rl_gemm_run(&g, !alone && m * n * k > (1 << 18)) != RL_OK) failed = true;
+    } else gemm(x->dtype, &ai, &bi, ci, c.ld, c.t == CblasTrans, m, n, k, alpha, beta);
   }
-  return RL_OK;
+  return failed ? RL_OOM : RL_OK;
 }
 
 /* Any dtype and strides; beta != 0 accumulates into r. */

@@ -238,8 +238,10 @@ local function part(r, from, to)
    return xs
 end
 
---- updateGradInput of a module with compute.
+--- updateGradInput of a module with compute. A module whose gradInput is nil has none, as in the original: the idiom for a first layer,
+-- `net:get(1).gradInput = nil`.
 function tape.gradInput(self, input, gradOutput)
+   if self.gradInput == nil then return nil end
    local r = recordOf(self, input)
    return setGradInput(self, r, gradients(r, part(r, 1, r.nx), gradOutput))
 end
@@ -253,6 +255,10 @@ end
 --- Both at once: one walk over the tape.
 function tape.backward(self, input, gradOutput, scale)
    local r = recordOf(self, input)
+   if self.gradInput == nil then
+      accumulate(self, r, gradients(r, part(r, r.nx + 1, #r.xs), gradOutput), 1, scale)
+      return nil
+   end
    local dxs = gradients(r, r.xs, gradOutput)
    accumulate(self, r, dxs, r.nx + 1, scale)
    return setGradInput(self, r, dxs)

@@ -8,6 +8,7 @@ return function()
       :add(nn.Linear(3136, 512)):add(nn.ReLU())
       :add(nn.Linear(512, 6))
    local criterion = nn.SmoothL1Criterion()
+   net:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 1e-4 }
    local x, action, target = torch.rand(32, 4, 84, 84), torch.LongTensor(32, 1):random(6), torch.randn(32, 1)

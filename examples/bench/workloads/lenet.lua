@@ -7,6 +7,7 @@ return function()
       :add(nn.Linear(1024, 256)):add(nn.ReLU())
       :add(nn.Linear(256, 10))
    local criterion = nn.CrossEntropyCriterion()
+   net:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 0.01, momentum = 0.9, dampening = 0 }
    local x, y = torch.randn(128, 1, 28, 28), torch.LongTensor(128):random(10)

@@ -30,6 +30,7 @@ return function()
    end
    net:add(nn.SpatialAdaptiveAveragePooling(1, 1)):add(nn.View(512)):add(nn.Linear(512, 10))
    local criterion = nn.CrossEntropyCriterion()
+   net:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 0.1, momentum = 0.9, dampening = 0, weightDecay = 5e-4 }
    local x, y = torch.randn(16, 3, 32, 32), torch.LongTensor(16):random(10)

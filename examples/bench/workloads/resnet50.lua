@@ -35,6 +35,7 @@ return function(o)
    end
    net:add(nn.SpatialAdaptiveAveragePooling(1, 1)):add(nn.View(from)):add(nn.Linear(from, classes))
    local criterion = nn.CrossEntropyCriterion()
+   net:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 0.1, momentum = 0.9, dampening = 0, weightDecay = 1e-4 }
    local x, y = torch.randn(batch, 3, size, size), torch.LongTensor(batch):random(classes)

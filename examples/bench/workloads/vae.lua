@@ -7,6 +7,7 @@ return function()
       :add(nn.Linear(20, 400)):add(nn.ReLU())
       :add(nn.Linear(400, 784))
    local net = nn.Sequential():add(encoder):add(decoder)
+   encoder:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 1e-3 }
    local x = torch.rand(128, 784)

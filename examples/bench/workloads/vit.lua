@@ -12,6 +12,7 @@ return function(o)
    for _ = 1, layers do net:add(nn.TransformerBlock(width, heads, false)) end
    net:add(nn.Select(2, 1)):add(nn.LayerNorm(width)):add(nn.Linear(width, classes))
    local criterion = nn.CrossEntropyCriterion()
+   net:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 3e-4 }
    local x, y = torch.randn(batch, 3, size, size), torch.LongTensor(batch):random(classes)
