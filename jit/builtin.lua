@@ -389,6 +389,7 @@ end
 
 models[table.insert] = function(ctx, args)
    local t = tableArg(ctx, args, 1, 'insert')
+   if args.n == 2 and ctx:append(t, args[2]) then return {n = 0} end
    local n = ctx:rawlen(t) + 1
    if args.n == 2 then ctx:rawset(t, n, args[2]) return {n = 0} end
    if args.n ~= 3 then ctx:raise "wrong number of arguments to 'insert'" end

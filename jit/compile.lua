@@ -14,6 +14,7 @@ local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
 local history = require 'relume.jit.history'
 require 'relume.jit.chunk'
+require 'relume.jit.grow'
 local checks = require 'relume.jit.checks'
 local share = require 'relume.jit.share'
 local chain = require 'relume.jit.chain'
@@ -192,6 +193,7 @@ local function release(ctx)
    for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0 = nil, nil, nil end
    for _, g in ipairs(ctx.guards) do g.real = nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
+   ctx.blind = nil
    ctx.tables, ctx.tapeKeys, ctx.valueKeys, ctx.packages, ctx.exit = {}, {}, nil, nil, nil
 end
 
@@ -369,18 +371,36 @@ function State:mark(g)
    local texts = self.marks.texts
    if texts and g.kind == 'eq' and type(g.value) == 'string' then texts[id] = (texts[id] or 0) + 1 end
    if g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) then self.marks.dyn[id] = true
+   elseif g.kind == 'len' then self.marks.dyn[value.length(g.src).id] = true
    elseif g.kind == 'ident' and g.what == 'table' then self.marks.struct[id] = true
    elseif g.kind == 'ident' and g.what == 'function' then self.marks.proto[id] = true end
 end
 
---- Why an entry does not fit a call: the guards that fail, the first of them as a reason, and the guard.
-function State:why(entry, i, ...)
-   local g = entry.guards[i]
+-- Guards of an entry that fail for this call, as far as they can be run: list of {guard, value}.
+function State:failing(entry, ...)
    local ok, list = pcall(function(...)
       entry.diagnose = entry.diagnose or checks.diagnose(entry.ctx, self.proto)
       return entry.diagnose(...)
    end, ...)
-   if not ok then list = {} end
+   return ok and list or {}
+end
+
+-- The entry that fits the call best, and its failing guards: an entry of another path says nothing about what changed on this one.
+function State:nearest(entry, ...)
+   local best, list = entry, self:failing(entry, ...)
+   local function whole(l) return #l > 0 and guard.goesOn(l[#l][1]) end
+   for _, other in ipairs(self.entries) do
+      local l = other ~= entry and self:failing(other, ...) or {}
+      if whole(l) and (not whole(list) or #l < #list) then best, list = other, l end
+   end
+   return best, list
+end
+
+--- Why no entry fits a call: the guards that fail in the nearest one, the first of them as a reason, and the guard. entry, i: the first that was tried.
+function State:why(entry, i, ...)
+   local near, list = self:nearest(entry, ...)
+   local g = list[1] and list[1][1] or entry.guards[i]
+   entry = near
    local r = reasonOf(g)
    local first = list[1]
    if first and first[1].kind == g.kind then
@@ -394,11 +414,7 @@ end
 function State:learnSizes(...)
    if self.opts.dynamic == false then return end
    for _, entry in ipairs(self.entries) do
-      local ok, list = pcall(function(...)
-         entry.diagnose = entry.diagnose or checks.diagnose(entry.ctx, self.proto)
-         return entry.diagnose(...)
-      end, ...)
-      for _, other in ipairs(ok and list or {}) do
+      for _, other in ipairs(self:failing(entry, ...)) do
          if other[1].kind == 'tensors' then sizes.learn(self.marks, entry.ctx, other[2]) end
       end
    end

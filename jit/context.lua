@@ -337,6 +337,7 @@ function Context:key(v, t)
 end
 
 function Context:rawget(t, key)
+   if t.blind and type(key) == 'number' then self:settle(t) end
    local v = t.f[key]
    if v then
       if t.unread then t.unread[key] = nil end
@@ -394,6 +395,7 @@ end
 function Context:rawset(t, key, v)
    if key == nil then self:raise 'table index is nil' end
    if key ~= key then self:raise 'table index is NaN' end
+   if t.blind and type(key) == 'number' then self:settle(t) end
    self:present(v)
    if t.real then
       if t.src.kind ~= 'const' then self:needTable(t) end
@@ -442,6 +444,7 @@ end
 --- Number of elements as # sees them, written ones included.
 function Context:rawlen(t)
    if not t.real then return #t.shadow end
+   if t.blind then self:settle(t) end
    if not t.lenGuard then
       t.lenGuard = true
       self:needTable(t)
@@ -464,6 +467,7 @@ function Context:keys(t)
    end
    if isTape(t) then return list end
    self:needTable(t)
+   if t.blind then self:settle(t) end
    if not t.keyGuard then
       t.keyGuard = {}
       for key in next, t.real do t.keyGuard[#t.keyGuard + 1] = key end
@@ -488,6 +492,7 @@ end
 
 --- The key after key, and its value; NIL at the end.
 function Context:next(t, key)
+   if t.blind then self:settle(t) end
    local it = t.iter
    if key == nil or not it or #it.order ~= #t.order then
       local old = it

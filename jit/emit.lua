@@ -84,6 +84,7 @@ function load.const(self, src) return self:k(src.value) end
 function load.field(self, src)
    return self:keep(self.head, fmt('rawget(%s, %s)', self:load(src.parent), self:literal(src.key)))
 end
+function load.len(self, src) return self:keep(self.head, fmt('#%s', self:load(src.parent))) end
 function load.grad(self, src) return self:keep(self.head, fmt('grad(%s)', self:load(src.parent))) end
 function load.fupv(self, src) return self:keep(self.head, fmt('upvalueOf(%s, %d)', self:load(src.parent), src.key)) end
 function load.upv(self, src)
@@ -135,18 +136,13 @@ end
 
 -- Guards -----------------------------------------------------------------------------------------------------------------------
 
--- Only the outcome of these leaves the values behind them readable.
-local function goesOn(g)
-   return g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) or g.kind == 'test'
-end
-
 --- Writes one guard. x: text of the value that it looks at, for those who ask why it failed.
 function Emit:check(g, condition, x)
    local info, head = self.guardInfo, self.head
    info[#info + 1] = g
    local i = #info
    if self.mode == 'diagnose' then
-      head[#head + 1] = fmt('if %s then F[#F + 1] = %d F.x[%d] = %s %s end', condition, i, i, x or 'nil', goesOn(g) and '' or 'return')
+      head[#head + 1] = fmt('if %s then F[#F + 1] = %d F.x[%d] = %s %s end', condition, i, i, x or 'nil', guard.goesOn(g) and '' or 'return')
    elseif self.mode == 'measure' then
       head[#head + 1] = fmt('if %s then return end', condition)
       self.groups = self.groups or {}
@@ -441,6 +437,14 @@ function Emit:tableWrites(t)
    end
 end
 
+-- Writes at places that change (see grow.lua).
+function Emit:blindWrites(t)
+   for _, w in ipairs(t.blind or {}) do
+      local x, k, y = self:load(t.src), self:expr(w.key.e), self:val(w.v)
+      self:line('rawset(%s, %s, %s)', x, k, y)
+   end
+end
+
 function Emit:upvalueWrites()
    for _, c in ipairs(self.ctx.touchedCells) do
       if c.v ~= c.orig then
@@ -477,6 +481,7 @@ function Emit:effects(results)
       if c.kind ~= 'set' then change[c.kind](self, c, self:load(c.v.src)) end
    end
    for _, t in ipairs(ctx.touched) do self:tableWrites(t) end
+   for _, t in ipairs(ctx.blind or {}) do self:blindWrites(t) end
    for _, t in ipairs(ctx.metaTouched or {}) do
       self:line('dsetmetatable(%s, %s)', self:load(t.src), t.meta and self:val(t.meta) or 'nil')
    end
@@ -509,11 +514,12 @@ end
 function Emit:distinct()
    local ctx = self.ctx
    self:distinctCells()
-   if #ctx.touched == 0 then return end
+   if #ctx.touched == 0 and not ctx.blind then return end
+   local function written(t) return #t.order > 0 or t.blind end
    for _, a in ipairs(ctx.tables) do
       if a.struct then
          for _, b in ipairs(ctx.tables) do
-            if a ~= b and b.g and (#a.order > 0 or #b.order > 0) and not (b.struct and a.src.id < b.src.id) then
+            if a ~= b and b.g and (written(a) or written(b)) and not (b.struct and a.src.id < b.src.id) then
                self:check({kind = 'distinct', src = a.src, other = b.src}, guards.distinct(self, {other = b.src}, self:load(a.src)))
             end
          end

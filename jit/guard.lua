@@ -50,6 +50,11 @@ end
 -- A plan's number has this value; it holds for every plan of the entry, and is part of its text (see sizes.lua).
 function conditions.pin(_, g) return fmt('H[%d] ~= %.17g', g.hole, g.value) end
 
+--- True for guards behind which the values that later guards look at can still be read when they fail.
+function M.goesOn(g)
+   return g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) or g.kind == 'test' or g.kind == 'len'
+end
+
 -- For people -------------------------------------------------------------------------------------------------------------------
 
 local function quoted(x) return type(x) == 'string' and fmt('%q', x) or tostring(x) end

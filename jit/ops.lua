@@ -220,7 +220,7 @@ function M.len(ctx, v)
          local h = M.metamethod(ctx, v, '__len')
          if h then return ctx:call(h, {v, n = 1})[1] or NIL end
       end
-      return const(ctx:rawlen(v))
+      return ctx:length(v)
    end
    local h = M.metamethod(ctx, v, '__len')
    if h then return ctx:call(h, {v, v, n = 2})[1] or NIL end
@@ -307,6 +307,7 @@ function M.newindex(ctx, t, key, v)
             return M.newindex(ctx, h, key, v)
          end
       end
+      if ctx:blindWrite(t, key, v) then return end
       return ctx:rawset(t, ctx:key(key, t), v)
    elseif k == 'tensor' or k == 'udata' then
       return ctx:elementSet(t, key, v)

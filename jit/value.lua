@@ -60,6 +60,9 @@ function M.field(parent, key)
    return {kind = 'field', parent = parent, key = key, id = parent.id .. '.' .. name, text = text}
 end
 
+--- Length of a table.
+function M.length(parent) return {kind = 'len', parent = parent, id = parent.id .. '#', text = '#' .. parent.text} end
+
 function M.gradient(parent) return {kind = 'grad', parent = parent, id = parent.id .. '~grad', text = parent.text .. ':grad()'} end
 
 --- True when a source, or one that it is loaded from, is in a set of ids.
