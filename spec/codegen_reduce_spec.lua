@@ -85,4 +85,17 @@ describe('generated reductions', function()
          return n, d[1], d[2], d[3]
       end, { torch.randn(6, 5, 4, 3), torch.rand(5), torch.randn(5) }, nil, 1e-8)
    end)
+   it('along what memory runs across: columns instead of rows', function()
+      for _, kind in ipairs { 'float', 'double' } do
+         local x, y = torch.randn(5, 60, 40)[kind](torch.randn(5, 60, 40)), torch.randn(5, 60, 40)
+         y = y[kind](y)
+         local info = plan.check(function(a, b)
+            local t = C.op.add(a, b):transpose(2, 3)
+            local u = C.op.add(t, b:transpose(2, 3))
+            return C.op.sum(u, { 0, 2 }, false), C.op.exp(u)
+         end, { x, y }, nil, kind == 'float' and 1e-3 or 1e-10)
+         assert.equal(1, info.kernels)
+         plan.check(function(a) return C.op.amax(a:transpose(2, 3), { 2 }, true), C.op.sum(a:transpose(1, 3), { 1, 2 }, false) end, { x }, nil, 1e-3)
+      end
+   end)
 end)

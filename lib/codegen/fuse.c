@@ -45,16 +45,21 @@ static void group_preds(const cg *c, const cg_group *g, bool *mark) {
   for (int i = 0; i < g->n; i++) pred_groups(c, g->node[i], mark, 0);
 }
 
+/* bits[g]: groups that must run just before g; pos: place of a group in an order where what must run before comes first. */
 typedef struct fuse {
   cg *c;
   bool *seen, *row;
-  int *stack;
+  int *stack, *pos;
   uint64_t *bits;
   int words;
-  bool stale;
+  bool stale; /* pos is of before a merge */
 } fuse;
 
-/* reach[g] = groups that must run before g, recomputed after a merge. */
+static uint64_t *bits_of(const fuse *f, int g) { return f->bits + (size_t)g * (size_t)f->words; }
+static bool has_bit(const uint64_t *b, int i) { return b[i >> 6] >> (i & 63) & 1; }
+static void set_bit(uint64_t *b, int i) { b[i >> 6] |= 1ull << (i & 63); }
+static void clear_bit(uint64_t *b, int i) { b[i >> 6] &= ~(1ull << (i & 63)); }
+
 static void reach_build(fuse *f) {
   cg *c = f->c;
   memset(f->bits, 0, sizeof(uint64_t) * (size_t)f->words * (size_t)c->ngroup);
@@ -63,38 +68,67 @@ static void reach_build(fuse *f) {
     memset(f->row, 0, (size_t)c->ngroup);
     group_preds(c, &c->group[a], f->row);
     for (int b = 0; b < c->ngroup; b++)
-      if (f->row[b] && b != a) f->bits[(size_t)a * (size_t)f->words + (size_t)(b >> 6)] |= 1ull << (b & 63);
+      if (f->row[b] && b != a) set_bit(bits_of(f, a), b);
+  }
+  f->stale = true;
+}
+
+/* Group b has become part of a. */
+static void reach_merge(fuse *f, int a, int b) {
+  uint64_t *to = bits_of(f, a), *from = bits_of(f, b);
+  for (int w = 0; w < f->words; w++) to[w] |= from[w], from[w] = 0;
+  for (int g = 0; g < f->c->ngroup; g++) {
+    uint64_t *row = bits_of(f, g);
+    if (!has_bit(row, b)) continue;
+    clear_bit(row, b);
+    set_bit(row, a);
+  }
+  clear_bit(to, a);
+  f->stale = true;
+}
+
+/* The lowest group that must run before g and has no place yet, -1: none. */
+static int next_pred(const fuse *f, int g) {
+  for (int w = 0; w < f->words; w++)
+    for (uint64_t b = bits_of(f, g)[w]; b; b &= b - 1) {
+      int p = w * 64 + __builtin_ctzll(b);
+      if (f->pos[p] < 0) return p;
+    }
+  return -1;
+}
+
+static void order_groups(fuse *f) {
+  int next = 0;
+  for (int g = 0; g < f->c->ngroup; g++) f->pos[g] = -1;
+  for (int g = 0; g < f->c->ngroup; g++) {
+    int n = 0;
+    if (f->pos[g] < 0) f->stack[n++] = g;
+    while (n) {
+      int p = next_pred(f, f->stack[n - 1]);
+      if (p >= 0 && n < f->c->ngroup) f->stack[n++] = p;
+      else f->pos[f->stack[--n]] = next++;
+    }
   }
   f->stale = false;
 }
 
-static bool direct_pred(const fuse *f, int g, int p) { return f->bits[(size_t)g * (size_t)f->words + (size_t)(p >> 6)] >> (p & 63) & 1; }
-
 /* Whether some path from `from` to `to` goes through a third group. */
 static bool outside_path(fuse *f, int from, int to) {
-  cg *c = f->c;
   int n = 0;
-  if (f->stale) reach_build(f);
-  memset(f->seen, 0, (size_t)c->ngroup);
-  for (int p = 0; p < c->ngroup; p++)
-    if (direct_pred(f, to, p) && p != from) {
-      f->seen[p] = true;
-      f->stack[n++] = p;
-    }
+  if (f->stale) order_groups(f);
+  if (f->pos[from] > f->pos[to]) return false;
+  memset(f->seen, 0, (size_t)f->c->ngroup);
+  f->stack[n++] = to;
   while (n) {
     int g = f->stack[--n];
-    for (int w = 0; w < f->words; w++) {
-      uint64_t b = f->bits[(size_t)g * (size_t)f->words + (size_t)w];
-      while (b) {
+    for (int w = 0; w < f->words; w++)
+      for (uint64_t b = bits_of(f, g)[w]; b; b &= b - 1) {
         int p = w * 64 + __builtin_ctzll(b);
-        b &= b - 1;
-        if (p == from) return true;
-        if (!f->seen[p]) {
-          f->seen[p] = true;
-          f->stack[n++] = p;
-        }
+        if (p == from && g != to) return true;
+        if (f->seen[p] || f->pos[p] <= f->pos[from]) continue;
+        f->seen[p] = true;
+        f->stack[n++] = p;
       }
-    }
   }
   return false;
 }
@@ -162,7 +196,7 @@ static bool try_merge(fuse *f, int a, int b) {
     *ga = tmp;
     tmp = old;
     gb->dead = true;
-    f->stale = true;
+    reach_merge(f, a, b);
   }
   if (ok)
     for (int i = 0; i < c->group[a].n; i++) c->node[c->group[a].node[i]].group = a;
@@ -276,13 +310,15 @@ static void mark_memory(cg *c) {
 
 rl_status cg_fuse(cg *c) {
   RL_TRY(first_groups(c));
-  fuse f = { .c = c, .words = (c->ngroup + 64) / 64, .stale = true };
+  fuse f = { .c = c, .words = (c->ngroup + 64) / 64 };
   size_t n = (size_t)c->ngroup + 1;
   f.seen = malloc(n);
   f.row = malloc(n);
   f.stack = malloc(sizeof(int) * n);
+  f.pos = malloc(sizeof(int) * n);
   f.bits = malloc(sizeof(uint64_t) * (size_t)f.words * n);
-  bool ok = f.seen && f.row && f.stack && f.bits;
+  bool ok = f.seen && f.row && f.stack && f.pos && f.bits;
+  if (ok) reach_build(&f);
   for (int round = 0; ok && round < 3; round++) {
     bool any = vertical(&f);
     any = horizontal(&f) || any;
@@ -291,6 +327,7 @@ rl_status cg_fuse(cg *c) {
   free(f.seen);
   free(f.row);
   free(f.stack);
+  free(f.pos);
   free(f.bits);
   if (!ok) return rl_error_status(RL_OOM, "[compile] out of memory");
   mark_memory(c);

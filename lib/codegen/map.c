@@ -422,25 +422,49 @@ static bool loops_exist(const cg_space *sp, bool red) {
   return false;
 }
 
-/* Marks the loops inside a row from the best reduction. */
-static void mark_rows(map *m) {
-  cg_group *g = m->g;
-  int best = -1, rank = 0;
-  for (int i = 0; i < g->n; i++) {
-    const cg_node *n = &m->c->node[g->node[i]];
-    if (n->kind != CG_RED) continue;
-    int k = red_rank(m->c, n);
-    if (k > rank) {
-      rank = k;
-      best = i;
-    }
+/* The reduction that decides what a row is, -1: none; rank as red_rank has it. */
+static int best_reduction(const map *m, int *rank) {
+  int best = -1;
+  *rank = 0;
+  for (int i = 0; i < m->g->n; i++) {
+    const cg_node *n = &m->c->node[m->g->node[i]];
+    int k = n->kind == CG_RED ? red_rank(m->c, n) : 0;
+    if (k > *rank) *rank = k, best = i;
   }
+  return best;
+}
+
+/* Marks the loops inside a row from the best reduction: what it reduces, or (columns) what it keeps. */
+static void mark_rows(map *m, bool columns) {
+  cg_group *g = m->g;
+  int rank, best = best_reduction(m, &rank);
   for (int l = 0; l < g->sp.n; l++) {
     g->sp.red[l] = false;
     if (best < 0) continue;
     bool in_x = g->xacc[best].st[l] != 0, in_r = g->acc[best].st[l] != 0;
-    g->sp.red[l] = rank == 2 ? in_r : in_x && !in_r;
+    g->sp.red[l] = columns || rank == 2 ? in_r : in_x && !in_r;
   }
+}
+
+/* Whether memory runs along what the best reduction keeps: neighbours in a row would lie far apart, as behind a transpose. */
+static bool prefers_columns(map *m) {
+  cg_group *g = m->g;
+  int rank, best = best_reduction(m, &rank), along = 0, across = 0;
+  if (best < 0 || rank == 2 || cg_numel(&m->c->node[g->node[best]].type) < 16) return false;
+  for (int i = 0; i < g->n; i++) {
+    const cg_node *n = &m->c->node[g->node[i]];
+    for (int k = 0; k < n->nin; k++) {
+      cg_acc a;
+      if (n->in[k] < 0 || cg_numel(&m->c->node[n->in[k]].type) < 4096 || member(m->c, g, cg_root(m->c, n->in[k])) >= 0) continue;
+      if (!operand_position(m, i, k, &a) || m->cut) return m->cut = false;
+      for (int l = 0; l < g->sp.n; l++) {
+        if (a.st[l] != 1 || !has_loop(&g->sp, l)) continue;
+        if (g->acc[best].st[l]) across++;
+        else along++;
+      }
+    }
+  }
+  return across > along;
 }
 
 static bool red_kind(map *m, int i) {
@@ -572,6 +596,14 @@ static bool all_covered(map *m) {
   return true;
 }
 
+/* Rows and phases: false when a node fits neither. */
+static bool phases(map *m, bool columns) {
+  mark_rows(m, columns);
+  for (int i = 0; i < m->g->n; i++)
+    if (!node_phase(m, i)) return false;
+  return true;
+}
+
 /* Finds the group's space and accesses; false: the nodes do not fit together. */
 bool cg_map(cg *c, cg_group *g, bool final) {
   map m;
@@ -593,9 +625,7 @@ bool cg_map(cg *c, cg_group *g, bool final) {
     if (!externals(&m)) return false;
     if (m.cut) continue;
     if (!all_covered(&m)) return false;
-    mark_rows(&m);
-    for (int i = 0; i < g->n; i++)
-      if (!node_phase(&m, i)) return false;
+    if (!phases(&m, prefers_columns(&m)) && !phases(&m, false)) return false;
     if (!inplace_aligned(&m)) return false;
     if (!m.cut) return true;
   }
