@@ -17,6 +17,7 @@ require 'relume.jit.chunk'
 require 'relume.jit.grow'
 local checks = require 'relume.jit.checks'
 local share = require 'relume.jit.share'
+local trial = require 'relume.jit.trial'
 local chain = require 'relume.jit.chain'
 local resume = require 'relume.jit.resume'
 require 'relume.jit.leave'
@@ -205,13 +206,16 @@ function State:addEntry(ctx, emitter, run, handle, plan)
       self:addPlan(entry, emitter, handle)
    end
    entry.leaves = ctx.exit ~= nil
+   local broken = ctx.exit and not ctx.exit.throw or self.root ~= self
    entry.ops = ctx.graph and ctx.graph:ops()
    table.insert(self.entries, 1, entry)
-   self.top, self.attempts = entry.fn, 0
+   self.attempts = 0
+   trial.enter(self, entry.fn)
    self:count 'compiles'
    entry.nodes = ctx.graph and ctx.graph:count() or 0
    release(ctx)
    share.offer(self, entry)
+   if broken then trial.begin(self.root) end
    log.log(1, 'compiled %s: %d guards, %d graph nodes', self.name, #entry.guards, entry.nodes)
    if log.level >= 3 then
       for _, g in ipairs(entry.guards) do log.log(3, '   guard %s (%s)', emit.describe(g), g.where or '') end
@@ -225,7 +229,8 @@ function State:adopt(other)
    local entry = {ctx = other.ctx, plan = other.plan, guards = other.guards, text = other.text, ops = other.ops, nodes = other.nodes, from = other}
    entry.fn = other.make(function(i, ...) return self:missed(entry, i, ...) end, self)
    table.insert(self.entries, 1, entry)
-   self.top, self.attempts = entry.fn, 0
+   self.attempts = 0
+   trial.enter(self, entry.fn)
    self:count 'shared'
    log.log(1, '%s takes the entry of another object', self.name)
    return entry
@@ -480,7 +485,7 @@ function State:missed(entry, i, ...)
       if not tried[other] then
          table.remove(self.entries, k)
          table.insert(self.entries, 1, other)
-         self.top = other.fn
+         trial.enter(self, other.fn)
          if other.leaves then return other.fn(...) end -- it clears self.tried itself, before the program's own code runs
          return finish(self, other.fn(...))
       end
@@ -588,7 +593,7 @@ function State:reset()
    self:forget()
    self.entries, self.attempts, self.breaks, self.reasons, self.stats = {}, 0, {}, {}, {}
    self.marks, self.limited, self.refused, self.tried = sizes.marks(), nil, nil, nil
-   self.top = self.first
+   self.top, self.trial, self.small = self.first, nil, nil
 end
 
 M.compileGraph = compileGraph

@@ -7,6 +7,7 @@
 
 local compile = require 'relume.jit.compile'
 local breaks = require 'relume.jit.breaks'
+local trial = require 'relume.jit.trial'
 local checks = require 'relume.jit.checks'
 local guard = require 'relume.jit.guard'
 local bytecode = require 'relume.jit.bytecode'
@@ -52,6 +53,7 @@ function Report:__tostring()
    end
    for _, why in ipairs(self.recompiles) do out[#out + 1] = '  recompiled because of: ' .. tostring(why) end
    if self.limit > 0 then out[#out + 1] = ('  beyond the limit of entries: %s, run eagerly'):format(plural(self.limit, 'call')) end
+   if self.small then out[#out + 1] = '  ' .. self.small end
    for _, text in ipairs(self.help) do out[#out + 1] = '  what would help: ' .. text end
    printSymbols(out, self)
    printGuards(out, self)
@@ -173,5 +175,6 @@ return function(f, ...)
    else addPrefix(r, state, marks, opts, e, failed, ...) end
    addParts(r, state)
    addHelp(r)
+   r.small = trial.describe(state)
    return r
 end

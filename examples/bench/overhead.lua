@@ -86,6 +86,31 @@ local function transformer()
    return torch.compile(function(x) return net:forward(x) end), torch.FloatTensor(1, 4, 8):uniform()
 end
 
+-- Closures that leave the compiled code at each call: a call of a C function between tensor ops, elements read into control flow, memory read
+-- through FFI, a loop of calls that each act outside, a test of a loss.
+local function silent() io.write '' end
+local breaking = {
+   { 'C calls between ops', 16, function(x) local y = x + 1 io.write '' y:mul(2) io.write '' return y:add(1) end },
+   { 'elements in control flow', 16, function(x) local n = 0 for i = 1, 8 do if x[i] > 0 then n = n + 1 end end return n end },
+   { 'FFI reads in a loop', 16, function(x) local p, s = torch.data(x), 0 for i = 0, 7 do s = s + p[i] end return x * s end },
+   { 'callees that act outside', 16, function(x) for _ = 1, 4 do x = x * 0.5 silent() end return x end },
+   { 'a test of a value', 1000, function(x) local y = torch.tanh(x) if y:sum() > 0 then return y * 2 end return y end },
+}
+
+-- Per cent by which the compiled form of f is slower than f itself.
+local function slower(f, size)
+   local c, x, eager, compiled = torch.compile(f), torch.FloatTensor(size):uniform(), math.huge, math.huge
+   for _ = 1, 200 do c(x) f(x) end -- the trial of its graphs is over
+   for _ = 1, 150 do -- windows that take turns
+      local start = now()
+      for _ = 1, 200 do f(x) end
+      local middle = now()
+      for _ = 1, 200 do c(x) end
+      eager, compiled = math.min(eager, middle - start), math.min(compiled, now() - middle)
+   end
+   return (compiled / eager - 1) * 100, torch.explain(c, x).small and 'runs eagerly' or 'compiled'
+end
+
 -- Bytes of a file, or of all files of a folder.
 local function bytes(path)
    local kind, size = C.stat(path)
@@ -113,6 +138,13 @@ local checks, call = row(mlp, 400)
 local deepChecks, deepCall = row(transformer, 30)
 local result = { add_ns = addTime, compiled_mlp_us = checks, compiled_call_us = call, compiled_transformer_us = deepChecks,
    compiled_transformer_call_us = deepCall, require_ms = requireTime * 1e3, library_mb = libraryMB() }
+local worst = -100
+for _, b in ipairs(breaking) do
+   local percent, how = slower(b[3], b[2])
+   worst = math.max(worst, percent)
+   print(('always breaks: %-25s %+6.1f %% against eager (bar +5), %s'):format(b[1], percent, how))
+end
+result.breaking_percent = worst
 print(('torch.add, one element   %10.0f ns'):format(result.add_ns))
 print(('compiled mlp, call       %10.2f us, of which checks %6.2f us (bar 1)'):format(call, checks))
 print(('compiled transformer, 12 %10.2f us, of which checks %6.2f us (bar 10)'):format(deepCall, deepChecks))
