@@ -129,7 +129,8 @@ function M.check(source, seed, plans)
    if made[2] then tally(made[2]) end
    for k, shot in ipairs(want) do
       local text = compare.difference(shot, got[k], plans and 1e-7 or 1e-9)
-      if text then return ('call %d, %s'):format(k, text) end
+      local call = calls(seed)[k]
+      if text then return ('call %d (%d, %s, n %s, %s, %d more), %s'):format(k, call.size, call.form, call.n, tostring(call.flag), call.more, text) end
    end
 end
 
