@@ -131,6 +131,7 @@ function M.capture(f, marks, opts, state, place, ...)
          ctx.stopAt = nil
          history.joint(ctx)
          emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
+         if ctx.outputs.n ~= ctx.joint.nout then ctx:brk('internal', 'a result that the gradients do not know') end
       end
    end, handler)
    ctx:stop()
@@ -191,7 +192,7 @@ end
 
 -- Lets go of everything that an entry does not need, the tensors of the captured call first of all.
 local function release(ctx)
-   for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0 = nil, nil, nil end
+   for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0, v.gradient = nil, nil, nil, nil end
    for _, g in ipairs(ctx.guards) do g.real = nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
    ctx.blind = nil

@@ -26,7 +26,7 @@ local function new(ctx, params, vararg)
    for i = 1, params do args[#args + 1] = 'a' .. i end
    if vararg then args[#args + 1] = '...' end
    return setmetatable({ctx = ctx, args = concat(args, ', '), head = {}, body = {}, K = {}, kindex = {}, loads = {}, nlocal = 0, ups = {},
-      upnames = {}, klists = {}, late = {}, noted = {}, exprs = {}, built = {}, items = {}, guardInfo = {}}, Emit)
+      upnames = {}, klists = {}, late = {}, noted = {}, exprs = {}, built = {}, items = {}, graded = {}, guardInfo = {}}, Emit)
 end
 
 -- Literals and constants ---------------------------------------------------------------------------------------------------------
@@ -295,7 +295,18 @@ function val.const(self, v)
 end
 function val.num(self, v) return self:expr(v.e) end
 
-function Emit:out(v) return fmt('o__%d', self.ctx:output(v)) end
+--- Text of an output. A leaf that was made inside takes the gradient that it has by now along.
+function Emit:out(v)
+   local ctx = self.ctx
+   local i = ctx:output(v)
+   local text = fmt('o__%d', i)
+   if self.graded[i] == nil then
+      self.graded[i] = true
+      local g = ctx:madeGradient(ctx.outputs[i])
+      if g then self:line('setGrad(%s, %s)', text, self:out(g)) end
+   end
+   return text
+end
 
 function val.gnum(self, v)
    local o = self:out(v)
@@ -467,6 +478,22 @@ end
 
 -- Effects in order -----------------------------------------------------------------------------------------------------------------
 
+-- Outputs without a history that are views of inputs or of other outputs stay such: later writes of taped values reach both.
+function Emit:viewsOfBases()
+   local outputs = self.ctx.outputs
+   if not outputs then return end
+   local at = {}
+   for _, v in ipairs(self.ctx.inputs) do at[tostring(select(2, C.history(v.fake)))] = self:load(v.src) end
+   for i = 1, outputs.n do
+      if outputs[i] then at[tostring(select(2, C.history(outputs[i].fake)))] = fmt('o__%d', i) end
+   end
+   for i = 1, outputs.n do
+      local fake = outputs[i] and not outputs[i].src and outputs[i].fake
+      local base = fake and not fake:requiresGrad() and select(4, C.history(fake))
+      if base and at[tostring(base)] then self:line('viewOf(%s, o__%d)', at[tostring(base)], i) end
+   end
+end
+
 function Emit:effects(results)
    local ctx = self.ctx
    checkRecords(ctx)
@@ -489,11 +516,13 @@ function Emit:effects(results)
    if ctx.gradEnd ~= nil and ctx.gradEnd ~= ctx.gradStart then self:line('setGradEnabled(%s)', tostring(ctx.gradEnd)) end
    if ctx.exit then
       self.final = ctx.exit.throw and self:throw(ctx.exit.throw) or self:leave(ctx.exit)
+      self:viewsOfBases()
       return
    end
    local list = {}
    for i = 1, results.n do list[i] = self:val(results[i] or value.NIL) end
    self.returns = concat(list, ', ')
+   self:viewsOfBases()
 end
 
 -- Two variables of closures that may be other ones at the next call must stay two when one is written.
@@ -537,7 +566,7 @@ local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, 
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
-local tableNew = rt.tableNew
+local tableNew, viewOf = rt.tableNew, rt.viewOf
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 

@@ -43,6 +43,7 @@ end
 
 --- t[key] = v where the place changes from call to call: noted; false when the place has to be known.
 function Context:blindWrite(t, key, v)
+   if v.k == 'const' and v.v == nil then return false end -- the length stays
    if key.k ~= 'num' or not t.real or self.opts.dynamic == false or key.hint ~= key.hint or not loaded(key.e) then return false end
    self:needTable(t)
    local up = above(key.e, value.length(t.src).id)

@@ -255,6 +255,20 @@ end
 
 local ORDER = {set = 1, ungrad = 2, flag = 3, history = 3, grad = 4} -- only a tensor that requires a gradient takes one
 
+-- The gradient of a fake, the same object each time it is asked for: an output of the graph is found by it.
+local function gradientNow(v)
+   local g = v.fake:grad()
+   if not g or not v.gradient or C.pointer(g) ~= C.pointer(v.gradient) then v.gradient = g end
+   return v.gradient
+end
+
+--- The gradient that an output made inside has as a leaf, as a value; nil when it has none.
+function Context:madeGradient(v)
+   if v.src or v.k ~= 'tensor' or not v.fake:requiresGrad() or not v.fake:isLeaf() then return end
+   local g = gradientNow(v)
+   return g and (self.byfake[g] or {k = 'tensor', fake = g})
+end
+
 --- Tensors of the program whose window or gradient changed: list of {v, kind}.
 function Context:tensorChanges()
    local list = {}
@@ -269,7 +283,7 @@ function Context:tensorChanges()
                if list[#list] and list[#list].v == v then self:brk('grad-escapes', v.src.text .. ' is set') end
                list[#list + 1] = {v = v, kind = 'history'}
             elseif now.requiresGrad ~= v.facts.requiresGrad then list[#list + 1] = {v = v, kind = 'flag', on = now.requiresGrad} end
-            local g = now.requiresGrad and fake:grad()
+            local g = now.requiresGrad and gradientNow(v)
             if g and not (v.grad0 and M.sameWindow(M.facts(g), M.facts(v.grad0.fake))) then
                list[#list + 1] = {v = v, kind = 'grad', fake = g}
             elseif v.grad0 and not g then

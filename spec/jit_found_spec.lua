@@ -64,6 +64,48 @@ describe('a found closure', function()
       end)
    end)
 
+   it('leaves with the gradient of a leaf made inside', function()
+      agree(function()
+         local w = torch.ones(2)
+         return function()
+            w = torch.ones(2)
+            w:requiresGrad(true)
+            torch.pow(w, 2):sum():backward()
+            return w:grad()
+         end, function() return w:grad() end
+      end)
+      agree(function()
+         local w = torch.ones(2)
+         return function()
+            w:requiresGrad(true)
+            torch.pow(w, 2):sum():backward()
+            return torch.abs(w):requiresGrad()
+         end, function() return w:grad() end
+      end)
+   end)
+
+   it('detaches a captured leaf that is written later', function()
+      agree(function()
+         local w = torch.ones(2)
+         return function(k)
+            if w:requiresGrad() then w:fill(k) end
+            w:requiresGrad(true)
+            w = w:detach()
+         end, function() return w:fill(7) end
+      end)
+   end)
+
+   it('appends nil to a list that grows', function()
+      agree(function()
+         local log, kept = {}, {}
+         return function(k)
+            log[#log + 1] = kept.nothing
+            log[#log + 1] = torch.ones(1) * k
+            return #log
+         end, function() return log[#log] end
+      end, 6)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)

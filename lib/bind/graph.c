@@ -204,25 +204,6 @@ static void read_run(lua_State *L, const rl_graph *g, rl_tensor **in, double *nu
   }
 }
 
-/* The tensor that out[k] is a view of: the first input over its storage, else the largest output over it; NULL when it is none. */
-static rl_tensor *view_base(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout, int k) {
-  rl_tensor *base = out[k];
-  for (int i = 0; i < nin; i++)
-    if (in[i]->storage == base->storage) return in[i];
-  for (int i = 0; i < nout; i++)
-    if (out[i]->storage == base->storage && rl_numel(out[i]) > rl_numel(base)) base = out[i];
-  return base == out[k] ? NULL : base;
-}
-
-void bind_view_outputs(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout) {
-  if (rl_self.grad_disabled) return;
-  for (int k = 0; k < nout; k++) {
-    if (out[k]->ag || !out[k]->storage || out[k]->storage->refs < 2 || !rl_dtypes[out[k]->dtype].is_float) continue;
-    rl_tensor *base = view_base(in, nin, out, nout, k);
-    if (base && base->dtype == out[k]->dtype) rl_tape_view(base, out[k]);
-  }
-}
-
 #define GRAPH_MARK "relume.mark"
 
 /* C.randomMark() -> the default generator's seed and counter, for run. */
@@ -252,7 +233,6 @@ static int graph_run(lua_State *L) {
     return bind_raise(L, s);
   }
   luaL_checkstack(L, g->noutputs + 4, "too many outputs");
-  bind_view_outputs(in, g->ninputs, out, g->noutputs);
   for (int32_t k = 0; k < g->noutputs; k++) bind_push_tensor(L, out[k]);
   return g->noutputs;
 }

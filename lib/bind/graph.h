@@ -7,6 +7,4 @@
 #define BIND_GRAPH "relume.graph"
 rl_graph *bind_graph(lua_State *L, int i);      /* the graph at index i; raises when there is none */
 int bind_push_graph(lua_State *L, rl_graph *g); /* takes g over; NULL raises the core's message */
-/* Outputs over the storage of an input or of another output are views of it, as eager's are: a later write of a taped value reaches both. */
-void bind_view_outputs(rl_tensor *const *in, int nin, rl_tensor *const *out, int nout);
 #endif

@@ -17,6 +17,13 @@ static int history(lua_State *L) {
   return 4 + bind_push_tensor(L, rl_tensor_retain(base));
 }
 
+/* C.viewOf(base, t): t, over the storage of base, is a view of it: later writes of values with a history reach both. */
+static int view_of(lua_State *L) {
+  rl_tensor *base = bind_tensor(L, 1), *t = bind_tensor(L, 2);
+  if (t != base && !t->ag && t->storage == base->storage) BIND_TRY(L, rl_tape_view(base, t));
+  return 0;
+}
+
 static void saved_visit(void *ud, const rl_storage *s) {
   lua_State *L = (lua_State *)ud;
   lua_pushlightuserdata(L, (void *)s);
@@ -120,7 +127,7 @@ static int watch_gc(lua_State *L) {
   return 0;
 }
 
-static const bind_reg core[] = { { "history", history }, { "reaches", reaches },          { "savedStorages", saved_storages },
+static const bind_reg core[] = { { "history", history }, { "viewOf", view_of }, { "reaches", reaches },          { "savedStorages", saved_storages },
                                  { "watch", watch_new }, { "recordWrite", record_write }, { NULL, NULL } };
 
 void bind_open_history(lua_State *L) {

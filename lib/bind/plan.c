@@ -73,7 +73,6 @@ static int plan_finish(lua_State *L, plan_box *b) {
   luaL_checkstack(L, b->outputs + 4, "too many outputs");
   BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
   int n = b->outputs;
-  bind_view_outputs(b->in, b->inputs, b->out, n);
   for (int i = 0; i < n; i++) bind_push_tensor(L, b->out[i]);
   return n;
 }
