@@ -192,7 +192,7 @@ end
 
 -- Lets go of everything that an entry does not need, the tensors of the captured call first of all.
 local function release(ctx)
-   for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0, v.gradient = nil, nil, nil, nil end
+   for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0, v.gradient, v.entry, v.leaf = nil, nil, nil, nil, nil, nil end
    for _, g in ipairs(ctx.guards) do g.real = nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
    ctx.blind = nil

@@ -7,11 +7,21 @@ local okC, C = pcall(require, 'relume.core')
 if not okC then return {} end
 local const, FALSE, NIL = value.const, value.FALSE, value.NIL
 
+-- True when the gradient of some y runs into what made an input outside.
+local function reachesOutside(v, ys)
+   for _, y in pairs(ys) do
+      if C.torch.isTensor(y) and (C.history(y) == v.history0 or C.reaches(y, {v.entry})[1]) then return true end
+   end
+   return false
+end
+
 -- Gradients that run through an input into code outside are left to eager, which knows the way on.
 local function historyInside(ctx, args)
-   for i = 1, args.n do ctx:raw(args[i]) end -- they are inputs from now on
+   local raws = {}
+   for i = 1, args.n do raws[i] = ctx:raw(args[i]) end -- they are inputs from now on
+   local ys = type(raws[1]) == 'table' and raws[1] or {raws[1]}
    for _, v in ipairs(ctx.inputs) do
-      if v.facts.history then ctx:brk('history', v.src.text) end
+      if v.facts.history and reachesOutside(v, ys) then ctx:brk('history', v.src.text) end
    end
 end
 

@@ -90,7 +90,8 @@ end
 local function madeOutside(v)
    v.leaf = v.fake
    v.fake = v.leaf:detach()
-   C.custom({v.leaf}, {v.fake}, function(dy) return dy end)
+   v.entry = v.leaf:detach() -- stays on that node when the input is written in place
+   C.custom({v.leaf}, {v.fake, v.entry}, function(dy) return dy end, true)
    v.history0 = C.history(v.fake)
 end
 

@@ -100,7 +100,15 @@ function M.shot(list, n)
    return s
 end
 
+-- A compiled function is one op on the tape: what it says of a second backward names no op inside.
+local function sameFreed(a, b)
+   if type(a) ~= 'string' or type(b) ~= 'string' then return false end
+   local pattern = '%[[%w_]+%] the saved values were freed'
+   return a:find(pattern) ~= nil and a:gsub(pattern, '') == b:gsub(pattern, '')
+end
+
 local function near(a, b, tolerance)
+   if sameFreed(a, b) then return true end
    if type(a) ~= 'number' or type(b) ~= 'number' then return a == b end
    if a ~= a or b ~= b then return a ~= a and b ~= b end
    return a == b or math.abs(a - b) <= tolerance * (1 + math.max(math.abs(a), math.abs(b)))
