@@ -34,7 +34,7 @@ M.reasons = {
 
 -- Breaks behind which capture resumes; the others leave the whole closure to eager.
 M.resumable = {['data-dependent'] = true, ['needs-values'] = true, ['c-function'] = true, disabled = true, ['side-effect'] = true, callback = true,
-   coroutine = true, history = true, ['error-in-pcall'] = true, metatable = true,
+   coroutine = true, history = true, ['error-in-pcall'] = true, metatable = true, opcode = true, ['table-key'] = true,
    ['changing-string'] = true}
 
 -- Raised where capture was told to stop.

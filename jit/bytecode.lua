@@ -15,6 +15,13 @@ local names = {}
 for i = 0, #vmdef.bcnames / 6 - 1 do names[i] = sub(vmdef.bcnames, i * 6 + 1, i * 6 + 6):gsub('%s+$', '') end
 M.names = names
 
+-- Instructions that no dump holds: headers of functions, and what LuaJIT writes over loops that it compiled or gave up on. The dump has the
+-- plain forms. Every other instruction of this LuaJIT has a handler in eval.lua; one that is not known by name breaks the graph.
+M.never = {}
+for op in ('FUNCF IFUNCF JFUNCF FUNCV IFUNCV JFUNCV FUNCC FUNCCW JFORI IFORL JFORL IITERL JITERL IITERN JITERN ILOOP JLOOP'):gmatch '%S+' do
+   M.never[op] = true
+end
+
 -- Operands: A is bits 8-15; an instruction with three operands has C in 16-23 and B in 24-31, with two D in 16-31.
 local THREE = {}
 for op in ('ADDVN SUBVN MULVN DIVVN MODVN ADDNV SUBNV MULNV DIVNV MODNV ADDVV SUBVV MULVV DIVVV MODVV POW CAT TGETV TGETS TGETB TGETR '

@@ -15,6 +15,7 @@ local compare = {
    lt = function(a, b) return a < b end, le = function(a, b) return a <= b end, eq = function(a, b) return a == b end,
 }
 M.compute, M.compare = compute, compare
+local DEPTH = 60 -- a longer chain of operations is a loop that counts: its numbers are taken as they are
 local graphOps = {add = 'add', sub = 'sub', mul = 'mul', div = 'div', pow = 'pow'}
 
 -- Metamethods --------------------------------------------------------------------------------------------------------------------
@@ -68,7 +69,11 @@ function M.arith(ctx, op, a, b)
    if isNumber(a) and isNumber(b) then
       ctx:needNum(a)
       ctx:needNum(b)
-      return value.num({op = op, a = value.expr(a), b = value.expr(b)}, compute[op](a.hint or a.v, b.hint or b.v))
+      local depth = math.max(a.depth or 0, b.depth or 0) + 1
+      if depth > DEPTH then return const(compute[op](ctx:specialise(a), ctx:specialise(b))) end
+      local r = value.num({op = op, a = value.expr(a), b = value.expr(b)}, compute[op](a.hint or a.v, b.hint or b.v))
+      r.depth = depth
+      return r
    end
    if a.k == 'gnum' or b.k == 'gnum' then
       local other = a.k == 'gnum' and b or a
