@@ -117,6 +117,7 @@ end
 function M.capture(f, marks, opts, state, place, ...)
    local proto = state.proto
    local ctx = Context.new(marks, opts)
+   ctx.place = place
    ctx.home = bytecode.where({chunk = proto.chunk, firstline = proto.firstline}, 0)
    ctx.gradAtStart = okC and C.gradEnabled()
    if log.level >= 6 then ctx.trace = log.trace end
@@ -153,13 +154,13 @@ M.backends = {
 local function called(h, ...) return h(...) end
 
 -- graph, inputs -> what runs it, what that is given first, and the plan when it is one of ours.
-local function compiler(opts)
+local function compiler(opts, family)
    local backend = opts.backend
    if backend == 'c' then backend = nil end
    backend = M.backends[backend] or backend
    if not backend then
       return function(g)
-         local plan = g:compile {strict = opts.strict or false, mode = opts.mode}
+         local plan = g:compile {strict = opts.strict or false, mode = opts.mode, family = family}
          return plan.call, plan, plan
       end
    end
@@ -170,16 +171,17 @@ local function compiler(opts)
    end
 end
 
-local function planRunner(ctx, opts)
-   if not ctx.joint then return compiler(opts)(ctx.graph, ctx.inputs) end
-   return called, history.compile(ctx, compiler(opts))
+local function planRunner(ctx, opts, family)
+   if not ctx.joint then return compiler(opts, family)(ctx.graph, ctx.inputs) end
+   return called, history.compile(ctx, compiler(opts, family))
 end
 
--- Compiles the graph; nil when there is nothing to run. Returns true, what runs it, what that is given first, and the plan when it is one of ours.
-local function compileGraph(ctx, emitter, opts)
+-- Compiles the graph; nil when there is nothing to run. family: of the plans of an entry with free sizes.
+-- Returns true, what runs it, what that is given first, and the plan when it is one of ours.
+local function compileGraph(ctx, emitter, opts, family)
    if not ctx.graph then return true end
    if not emitter.call then return true end
-   local ok, run, handle, plan = pcall(planRunner, ctx, opts)
+   local ok, run, handle, plan = pcall(planRunner, ctx, opts, family)
    if not ok then return nil, breaks.new('compile-failed', (tostring(run):gsub('\n.*', '')), ctx:where()) end
    return true, run, handle, plan
 end
@@ -291,14 +293,29 @@ local function evaluated(self, ...)
    else self:broke(emitter) end
 end
 
+-- Shows a new family what follows the free sizes: the call evaluated with other ones, or a plan made before for those that it had.
+local function probe(self, family, like, emitter, ...)
+   local opts = setmetatable({probing = true}, {__index = self.opts})
+   self.capturing = true
+   local ctx, e = M.capture(self.f, self.marks, opts, self, like.place, ...)
+   self.capturing = false
+   if ctx and ctx.graph and emit.same(emitter, e) and pcall(family.probe, family, ctx.graph, self.opts.strict) then return end
+   local last = self.entries[1]
+   if last and last.plan and not last.identity then pcall(family.probe, family, last.plan, self.opts.strict) end
+end
+
 -- Compiles what was evaluated and runs it.
 local function enter(self, ctx, emitter, ...)
-   local ok, run, handle, plan = compileGraph(ctx, emitter, self.opts)
+   local family = emitter.keyed and ctx.graph and emitter.call and C.planFamily() or nil
+   if family and not ctx.joint then probe(self, family, ctx, emitter, ...) end
+   local ok, run, handle, plan = compileGraph(ctx, emitter, self.opts, family)
    if not ok then
       self:broke(run)
       return eager(self, ...)
    end
-   return self:addEntry(ctx, emitter, run, handle, plan).fn(...)
+   local entry = self:addEntry(ctx, emitter, run, handle, plan)
+   entry.family = family
+   return entry.fn(...)
 end
 
 local function busy(self) return self.capturing or okC and C.recording and C.recording() end
@@ -327,6 +344,13 @@ function State:compile(...)
    return enter(self, ctx, emitter, ...)
 end
 
+--- Different kernel texts of all entries with free sizes: the C compiler ran for each at most once.
+function State:texts()
+   local n = 0
+   for _, entry in ipairs(self.entries) do n = n + (entry.family and entry.family:texts() or 0) end
+   return n
+end
+
 -- Plans of an entry with free sizes --------------------------------------------------------------------------------------------
 
 --- The entry's plan for the geometry that the emitter saw. False when its own guard does not hold for it.
@@ -343,7 +367,7 @@ end
 local function another(self, ctx, emitter)
    for _, entry in ipairs(self.entries) do
       if entry.identity and emit.same(entry.identity, emitter) then
-         local ok, _, handle = compileGraph(ctx, emitter, self.opts)
+         local ok, _, handle = compileGraph(ctx, emitter, self.opts, entry.family)
          if ok and self:addPlan(entry, emitter, handle) then
             log.log(1, '%s: a plan for other sizes', self.name)
             return entry

@@ -97,10 +97,11 @@ end
 function M.compiler.isCompiling() return false end
 call.models[M.compiler.isCompiling] = function() return {{k = 'const', v = true}, n = 1} end
 
---- Counts of a compiled function: compiles, plans for other sizes, eager calls, calls beyond the limit.
+--- Counts of a compiled function: compiles, plans for other sizes and the kernel texts that these share, eager calls, calls beyond the limit.
 function M.compiler.stats(f)
    local s = compile.states[f]
-   return s and {compiles = s.stats.compiles or 0, plans = s.stats.plans or 0, eager = s.stats.eager or 0, limit = s.stats.limit or 0, entries = #s.entries,
+   return s and {compiles = s.stats.compiles or 0, plans = s.stats.plans or 0, texts = s:texts(),
+      eager = s.stats.eager or 0, limit = s.stats.limit or 0, entries = #s.entries,
       breaks = #s.breaks, shared = s.stats.shared or 0}
 end
 

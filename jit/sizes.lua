@@ -119,6 +119,35 @@ function Context:freeSizes(v)
    end
 end
 
+-- Probes ---------------------------------------------------------------------------------------------------------------------
+
+local function isPrime(n)
+   for d = 2, math.sqrt(n) do
+      if n % d == 0 then return false end
+   end
+   return n > 1
+end
+
+-- Another size in its place: a prime, the same for equal sizes.
+local function other(size, low, high)
+   for n = size + 1, math.min(2 * size + 2, high) do
+      if isPrime(n) then return n end
+   end
+   for n = size - 1, low, -1 do
+      if isPrime(n) then return n end
+   end
+end
+
+--- In a probe (a capture made to see what follows the sizes): the sizes that an input with free ones is taken to have.
+function Context:probeSizes(v)
+   local free = self.opts.probing and v.facts.free
+   if not free or #free == 0 then return end
+   local list = {unpack(v.facts.sizes)}
+   for _, d in ipairs(free) do list[d[1]] = other(list[d[1]], d[2], d[3]) or self:brk('internal', 'no other size') end
+   if not v.real:isContiguous() then self:brk('internal', 'a probe of a window') end
+   return list
+end
+
 -- Holes ------------------------------------------------------------------------------------------------------------------------
 
 --- A value that may differ from plan to plan: its number.

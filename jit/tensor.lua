@@ -122,7 +122,7 @@ function Context:fake(v)
    v.facts = M.facts(v.real)
    self:freeSizes(v)
    if v.facts.requiresGrad then v.facts.history = not v.real:isLeaf() end
-   v.fake = g:input(v.real)
+   v.fake = g:input(v.real, self:probeSizes(v))
    self.inputs[#self.inputs + 1] = v
    v.index = #self.inputs
    if v.facts.requiresGrad and not v.fake:requiresGrad() then v.fake:requiresGrad(true) end

@@ -158,3 +158,75 @@ describe('markDynamic', function()
       assert.is_truthy(message:find('works for size 5 only', 1, true))
    end)
 end)
+
+-- Whole training steps -------------------------------------------------------------------------------------------------------------
+
+local networks = {
+   mlp = function()
+      return nn.Sequential():add(nn.Linear(12, 16)):add(nn.ReLU()):add(nn.Dropout(0.3)):add(nn.Linear(16, 4)):add(nn.LogSoftMax())
+   end,
+   conv = function()
+      return nn.Sequential():add(nn.View(-1, 1, 3, 4)):add(nn.SpatialConvolution(1, 3, 3, 3, 1, 1, 1, 1)):add(nn.SpatialBatchNormalization(3))
+         :add(nn.ReLU()):add(nn.SpatialMaxPooling(2, 2)):add(nn.View(6)):add(nn.Linear(6, 4)):add(nn.LogSoftMax())
+   end,
+   lstm = function()
+      local lstm = nn.SeqLSTM(4, 5)
+      lstm.batchfirst = true
+      return nn.Sequential():add(nn.View(-1, 3, 4)):add(lstm):add(nn.Select(2, 3)):add(nn.Linear(5, 4)):add(nn.LogSoftMax())
+   end,
+}
+
+local function training(kind, method, config)
+   torch.manualSeed(3)
+   local net, criterion = networks[kind](), nn.ClassNLLCriterion()
+   local params, grads = net:getParameters()
+   local state = {}
+   for k, v in pairs(config) do state[k] = v end
+   return {net = net, params = params, step = function(x, y)
+      local function feval()
+         grads:zero()
+         local out = net:forward(x)
+         local loss = criterion:forward(out, y)
+         net:backward(x, criterion:backward(out, y))
+         return loss, grads
+      end
+      local x1, losses = optim[method](feval, params, state)
+      return x1, losses[1]
+   end}
+end
+
+local SIZES = {20, 30, 25, 7, 64, 33, 20, 48}
+
+describe('the batch size of a training step', function()
+   for _, case in ipairs {
+      {'mlp', 'sgd', {learningRate = 0.05, momentum = 0.9, dampening = 0}}, {'mlp', 'adam', {learningRate = 1e-3}},
+      {'conv', 'sgd', {learningRate = 0.05}}, {'lstm', 'rmsprop', {learningRate = 1e-3}},
+   } do
+      it(('may change: %s, %s'):format(case[1], case[2]), function()
+         local a, b = training(unpack(case)), training(unpack(case))
+         local step = torch.compile(b.step)
+         local function run(n)
+            torch.manualSeed(n)
+            local x, y = torch.randn(n, 12), torch.rand(n):mul(4):floor():add(1)
+            torch.manualSeed(n)
+            local _, want = a.step(x, y)
+            torch.manualSeed(n) -- dropout draws the same masks
+            local _, got = step(x, y)
+            assert.near(want, got, 1e-9 * math.max(1, math.abs(want)))
+            assert.is_true((a.params - b.params):abs():max() < 1e-9)
+            assert.same(a.net.output:size():totable(), b.net.output:size():totable())
+            assert.is_true((a.net.output - b.net.output):abs():max() < 1e-9)
+            assert.is_true((a.net.gradInput - b.net.gradInput):abs():max() < 1e-9)
+            return torch.compiler.stats(step)
+         end
+         run(20)
+         local before = run(20) -- the state of the optimiser is there now
+         for _, n in ipairs(SIZES) do run(n) end
+         local after = run(5)
+         assert.equal(before.compiles + 1, after.compiles)
+         assert.equal(before.texts + 1, after.texts)
+         assert.equal(0, after.eager)
+         assert.equal(7, after.plans)
+      end)
+   end
+end)

@@ -31,8 +31,19 @@ static int graph_begin(lua_State *L) {
   return 1;
 }
 
-/* g:input(tensor) -> fake with the tensor's geometry. */
-static int graph_input(lua_State *L) { return bind_push_tensor(L, rl_graph_input(bind_graph(L, 1), bind_tensor(L, 2))); }
+/* g:input(tensor [, {sizes}]) -> fake with the tensor's geometry, or dense of these sizes. */
+static int graph_input(lua_State *L) {
+  rl_tensor *t = bind_tensor(L, 2);
+  int64_t size[RL_MAXDIM] = { 0 };
+  if (lua_isnoneornil(L, 3)) return bind_push_tensor(L, rl_graph_input(bind_graph(L, 1), t));
+  luaL_argcheck(L, lua_istable(L, 3) && (int)lua_objlen(L, 3) == t->ndim, 3, "table of the sizes expected");
+  for (int d = 0; d < t->ndim; d++) {
+    lua_rawgeti(L, 3, d + 1);
+    size[d] = (int64_t)lua_tonumber(L, -1);
+    lua_pop(L, 1);
+  }
+  return bind_push_tensor(L, rl_graph_input_sized(bind_graph(L, 1), t, size));
+}
 
 /* g:number(hint) -> fake number of rank 0 that every run is given. */
 static int graph_number(lua_State *L) { return bind_push_tensor(L, rl_graph_number(bind_graph(L, 1), luaL_optnumber(L, 2, 0))); }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define BIND_PLAN "relume.plan"
+#define BIND_FAMILY "relume.family"
 
 /* A plan with the arrays that a call fills in. */
 typedef struct plan_box {
@@ -56,10 +57,68 @@ static bool option(lua_State *L, int i, const char *name) {
   return on;
 }
 
-/* g:compile{strict = bool, passes = bool} -> plan. Runs the passes first unless the graph is primitive already (or passes is false). */
+/* ---- families ---- */
+
+static rl_family *family_at(lua_State *L, int i) { return *(rl_family **)luaL_checkudata(L, i, BIND_FAMILY); }
+
+static bool is_plan(lua_State *L, int i) {
+  if (!lua_isuserdata(L, i) || !lua_getmetatable(L, i)) return false;
+  luaL_getmetatable(L, BIND_PLAN);
+  bool yes = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return yes;
+}
+
+/* C.planFamily() -> family of the plans of one graph for several sizes. */
+static int family_new(lua_State *L) {
+  rl_family **box = (rl_family **)lua_newuserdata(L, sizeof *box);
+  *box = NULL;
+  luaL_getmetatable(L, BIND_FAMILY);
+  lua_setmetatable(L, -2);
+  if (!(*box = rl_family_new())) return luaL_error(L, "[planFamily] out of memory");
+  return 1;
+}
+
+static int family_gc(lua_State *L) {
+  rl_family **box = (rl_family **)luaL_checkudata(L, 1, BIND_FAMILY);
+  rl_family_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* family:texts() -> number of different kernel texts so far. */
+static int family_texts(lua_State *L) {
+  lua_pushinteger(L, rl_family_texts(family_at(L, 1)));
+  return 1;
+}
+
+/* family:probe(graph or plan [, strict]): the graph for other sizes; what differs becomes a parameter of kernels made from now on. */
+static int family_probe(lua_State *L) {
+  rl_family *f = family_at(L, 1);
+  if (is_plan(L, 2)) {
+    BIND_TRY(L, rl_family_probe(f, rl_plan_graph(plan_at(L, 2)->plan), lua_toboolean(L, 3)));
+    return 0;
+  }
+  rl_graph *g = bind_graph(L, 2), *done = g->functional && g->primitive ? NULL : rl_pass_run(g);
+  if (!done && !(g->functional && g->primitive)) return bind_raise(L, RL_ERR);
+  rl_status s = rl_family_probe(f, done ? done : g, lua_toboolean(L, 3));
+  rl_graph_free(done);
+  BIND_TRY(L, s);
+  return 0;
+}
+
+static rl_family *family_option(lua_State *L, int i) {
+  if (!lua_istable(L, i)) return NULL;
+  lua_getfield(L, i, "family");
+  rl_family *f = lua_isnil(L, -1) ? NULL : family_at(L, lua_gettop(L));
+  lua_pop(L, 1);
+  return f;
+}
+
+/* g:compile{strict = bool, passes = bool, family = family} -> plan. Runs the passes first unless the graph is primitive already (or passes is false). */
 static int graph_compile(lua_State *L) {
   rl_graph *g = bind_graph(L, 1);
-  rl_compile_opts o = { .strict = option(L, 2, "strict") };
+  rl_compile_opts o = { .strict = option(L, 2, "strict"), .family = family_option(L, 2) };
   rl_graph *done = g->functional && g->primitive ? NULL : rl_pass_run(g);
   if (!done && !(g->functional && g->primitive)) return bind_raise(L, RL_ERR);
   rl_plan *p = rl_plan_compile(done ? done : g, &o);
@@ -199,6 +258,14 @@ void bind_open_plan(lua_State *L) {
   static const luaL_Reg methods[] = { { "run", plan_run },   { "call", plan_call },           { "callSet", plan_call_set },
                                       { "info", plan_info }, { "source", plan_source },       { "describe", plan_describe },
                                       { "__gc", plan_gc },   { "__tostring", plan_describe }, { NULL, NULL } };
+  static const luaL_Reg family[] = { { "probe", family_probe }, { "texts", family_texts }, { "__gc", family_gc }, { NULL, NULL } };
+  static const bind_reg functions[] = { { "planFamily", family_new }, { NULL, NULL } };
+  luaL_newmetatable(L, BIND_FAMILY);
+  luaL_register(L, NULL, family);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  bind_core(L, functions);
   luaL_newmetatable(L, BIND_PLAN);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

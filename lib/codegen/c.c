@@ -18,6 +18,8 @@ typedef struct print {
   bool *done;
   int depth;
   bool rowless;
+  char ring[8][24]; /* of the last numbers' texts */
+  int nring;
 } print;
 
 static void line(print *p, const char *fmt, ...) RL_PRINTF(2, 3);
@@ -30,18 +32,28 @@ static void line(print *p, const char *fmt, ...) {
   cg_put(p->t, "%*s%s\n", 2 * p->depth, "", text);
 }
 
+/* ---- numbers ---- */
+
+/* A size, stride, offset or count as a text that stays good for seven more. */
+static const char *size(print *p, int64_t v) { return cg_number_text(p->t, CG_SITE_SIZE, v, p->ring[p->nring++ & 7], sizeof p->ring[0]); }
+static const char *chunks(print *p) { return cg_number_text(p->t, CG_SITE_CHUNKS, p->k->chunks, p->ring[p->nring++ & 7], sizeof p->ring[0]); }
+
 /* ---- positions ---- */
 
 static void put_position(cg_text *t, const lp_kernel *k, const cg_acc *a) {
   bool any = false;
   if (a->off) {
-    cg_put(t, "%" PRId64, a->off);
+    cg_put_size(t, a->off);
     any = true;
   }
   for (int l = 0; l < k->sp.n; l++) {
     if (!a->st[l]) continue;
     if (a->st[l] == 1) cg_put(t, "%si%d", any ? " + " : "", l);
-    else cg_put(t, "%s%" PRId64 " * i%d", any ? " + " : "", a->st[l], l);
+    else {
+      cg_put(t, any ? " + " : "");
+      cg_put_size(t, a->st[l]);
+      cg_put(t, " * i%d", l);
+    }
     any = true;
   }
   if (!any) cg_put(t, "0");
@@ -52,8 +64,9 @@ static void put_inner_position(cg_text *t, const lp_kernel *k) {
   char text[512] = "";
   for (int l = k->sp.n - 1; l >= k->nrow; l--) {
     char part[64];
-    if (s == 1) snprintf(part, sizeof part, "i%d", l);
-    else snprintf(part, sizeof part, "%" PRId64 " * i%d + ", s, l);
+    char num[24];
+    if (l == k->sp.n - 1) snprintf(part, sizeof part, "i%d", l);
+    else snprintf(part, sizeof part, "%s * i%d + ", cg_number_text(t, CG_SITE_SIZE, s, num, sizeof num), l);
     char joined[512];
     snprintf(joined, sizeof joined, "%s%s", part, text);
     strcpy(text, joined);
@@ -123,7 +136,9 @@ static void put_value(print *p, int n) {
     break;
   case LP_RAND:
     put_round(p, i);
-    cg_put(t, "rl_%s_%s(seed, ctr + %" PRId64 ", (int64_t)(", rl_ops[i->row].name, cg_compute_suffix(i->dt), i->rng);
+    cg_put(t, "rl_%s_%s(seed, ctr + ", rl_ops[i->row].name, cg_compute_suffix(i->dt));
+    cg_put_size(t, i->rng);
+    cg_put(t, ", (int64_t)(");
     put_position(t, p->k, &i->acc);
     cg_put(t, "))%s", end_round(p, i));
     break;
@@ -131,7 +146,7 @@ static void put_value(print *p, int n) {
   case LP_GATHER:
     cg_put(t, "rl_ld_%s(p%d[", rl_dtypes[p->c->buf[i->buf].dt].suffix, i->buf);
     put_position(t, p->k, &i->acc);
-    cg_put(t, " + ((uint64_t)v%d < %" PRId64 "u ? (int64_t)v%d : 0) * %" PRId64 "])", i->arg[0], i->bound, i->arg[0], i->stride);
+    cg_put(t, " + ((uint64_t)v%d < (uint64_t)%s ? (int64_t)v%d : 0) * %s])", i->arg[0], size(p, i->bound), i->arg[0], size(p, i->stride));
     break;
   case LP_EW:
     put_round(p, i);
@@ -145,7 +160,7 @@ static void put_value(print *p, int n) {
 
 static void define(print *p, int n) {
   const lp_ins *i = &p->k->ins[n];
-  if (i->op == LP_CHECK || i->op == LP_GATHER) line(p, "bad |= (uint64_t)v%d >= %" PRId64 "u;", i->arg[0], i->bound);
+  if (i->op == LP_CHECK || i->op == LP_GATHER) line(p, "bad |= (uint64_t)v%d >= (uint64_t)%s;", i->arg[0], size(p, i->bound));
   cg_put(p->t, "%*sconst %s v%d = ", 2 * p->depth, "", var_type(p->k, n), n);
   put_value(p, n);
   cg_put(p->t, ";\n");
@@ -263,7 +278,18 @@ static void fold_partials(print *p, int pass) {
 
 /* ---- bodies ---- */
 
-static int64_t col_offset(const lp_kernel *k, const lp_ins *i) { return (int64_t)k->chunks * (k->nscalar + i->slot * k->inner); }
+/* Offset of a reduction's partials in the scratch buffer: factor times the number of chunks. */
+static const char *partials(print *p, int64_t factor) {
+  char n[24], c[24], *s = p->ring[p->nring++ & 7];
+  if (!p->t->sites) return cg_number_text(p->t, CG_SITE_SIZE, factor * p->k->chunks, s, sizeof p->ring[0]);
+  cg_number_text(p->t, CG_SITE_SIZE, factor, n, sizeof n);
+  cg_number_text(p->t, CG_SITE_CHUNKS, p->k->chunks, c, sizeof c);
+  snprintf(s, sizeof p->ring[0], "%.11s * %.9s", n, c);
+  return s;
+}
+
+static const char *scalar_offset(print *p, const lp_ins *i) { return partials(p, i->slot); }
+static const char *col_offset(print *p, const lp_ins *i) { return partials(p, p->k->nscalar + i->slot * p->k->inner); }
 
 /* Everything that one element does in a pass. */
 static void element_body(print *p, int pass) {
@@ -276,7 +302,7 @@ static void element_body(print *p, int pass) {
     pull(p, i->arg[0], pass);
     snprintf(x, sizeof x, "v%d", i->arg[0]);
     if (i->level == LP_ELEM) {
-      cg_text pos = { 0 };
+      cg_text pos = { .sites = p->t->sites };
       put_inner_position(&pos, k);
       char acc[600];
       snprintf(acc, sizeof acc, "c%d[%s]", n, pos.p ? pos.p : "0");
@@ -308,17 +334,17 @@ static void inner_loops(print *p, int pass) {
   const lp_kernel *k = p->k;
   int last = k->sp.n - 1;
   int depth = p->depth;
-  for (int l = k->nrow; l < last; l++, p->depth++) line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", l, l, k->sp.size[l], l);
-  bool blocked = k->sp.size[last] > BLOCK;
+  for (int l = k->nrow; l < last; l++, p->depth++) line(p, "for (int64_t i%d = 0; i%d < %s; i%d++) {", l, l, size(p, k->sp.size[l]), l);
+  bool blocked = k->sp.size[last] > BLOCK || p->t->sites;
   if (blocked) {
-    line(p, "for (int64_t lo%d = 0; lo%d < %" PRId64 "; lo%d += %d) {", last, last, k->sp.size[last], last, BLOCK);
+    line(p, "for (int64_t lo%d = 0; lo%d < %s; lo%d += %d) {", last, last, size(p, k->sp.size[last]), last, BLOCK);
     p->depth++;
-    line(p, "const int64_t hi%d = RLG_MIN(lo%d + %d, (int64_t)%" PRId64 ");", last, last, BLOCK, k->sp.size[last]);
+    line(p, "const int64_t hi%d = RLG_MIN(lo%d + %d, (int64_t)%s);", last, last, BLOCK, size(p, k->sp.size[last]));
   }
   declare_partials(p, pass);
   simd_pragma(p, pass);
   if (blocked) line(p, "for (int64_t i%d = lo%d; i%d < hi%d; i%d++) {", last, last, last, last, last);
-  else line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", last, last, k->sp.size[last], last);
+  else line(p, "for (int64_t i%d = 0; i%d < %s; i%d++) {", last, last, size(p, k->sp.size[last]), last);
   p->depth++;
   element_body(p, pass);
   p->depth--;
@@ -397,8 +423,8 @@ static void decode_row(print *p, const char *row) {
   }
   int64_t s = 1;
   for (int l = k->nrow - 1; l >= 0; l--) {
-    if (l == 0) line(p, "const int64_t i0 = %s / %" PRId64 ";", row, s);
-    else line(p, "const int64_t i%d = %s / %" PRId64 " %% %" PRId64 ";", l, row, s, k->sp.size[l]);
+    if (l == 0) line(p, "const int64_t i0 = %s / %s;", row, size(p, s));
+    else line(p, "const int64_t i%d = %s / %s %% %s;", l, row, size(p, s), size(p, k->sp.size[l]));
     s *= k->sp.size[l];
   }
 }
@@ -409,9 +435,10 @@ static void fill_rows(print *p, int pass) {
     if (!i->fill || i->pass != pass) continue;
     cg_acc start = i->acc;
     start.st[p->k->sp.n - 1] = 0;
-    cg_put(p->t, "%*srl_rand_row_f32(t%d, seed, ctr + %" PRId64 ", ", 2 * p->depth, "", n, i->rng);
+    cg_put(p->t, "%*srl_rand_row_f32(t%d, seed, ctr + %s, ", 2 * p->depth, "", n, size(p, i->rng));
     put_position(p->t, p->k, &start);
-    cg_put(p->t, p->rowless ? " + lb, he - lb);\n" : ", %" PRId64 ");\n", p->k->inner);
+    if (p->rowless) cg_put(p->t, " + lb, he - lb);\n");
+    else cg_put(p->t, ", %s);\n", size(p, p->k->inner));
   }
 }
 
@@ -475,12 +502,13 @@ static void chunk_open(print *p) {
   if (checks(k)) line(p, "int bad = 0;");
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
-    if (i->keep) line(p, "%s t%d[%" PRId64 "] __attribute__((aligned(64)));", var_type(k, n), n, p->rowless ? (int64_t)BLOCK : k->inner);
+    if (i->keep && p->rowless) line(p, "%s t%d[%d] __attribute__((aligned(64)));", var_type(k, n), n, BLOCK);
+    else if (i->keep) line(p, "%s t%d[%s] __attribute__((aligned(64)));", var_type(k, n), n, size(p, k->inner));
     if (i->op != LP_RED || !i->phase) continue;
     if (i->level == LP_ELEM) {
-      line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 " + chunk * %" PRId64 ");", cg_compute_type(i->dt), n, cg_compute_type(i->dt),
-           col_offset(k, i), k->inner);
-      cg_put(p->t, "%*sfor (int64_t j = 0; j < %" PRId64 "; j++) c%d[j] = ", 2 * p->depth, "", k->inner, n);
+      line(p, "%s *restrict c%d = (%s *)(scratch + %s + chunk * %s);", cg_compute_type(i->dt), n, cg_compute_type(i->dt), col_offset(p, i),
+           size(p, k->inner));
+      cg_put(p->t, "%*sfor (int64_t j = 0; j < %s; j++) c%d[j] = ", 2 * p->depth, "", size(p, k->inner), n);
     } else cg_put(p->t, "%*s%s a%d = ", 2 * p->depth, "", wide_type(i), n);
     cg_put_init(p->t, i->row, i->dt);
     cg_put(p->t, ";\n");
@@ -493,7 +521,7 @@ static void chunk_close(print *p) {
   for (int n = 0; n < k->n; n++) {
     const lp_ins *i = &k->ins[n];
     if (i->op != LP_RED || !i->phase || i->level == LP_ELEM) continue;
-    line(p, "((%s *)(scratch + %" PRId64 " + chunk))[0] = a%d;", wide_type(i), (int64_t)i->slot * k->chunks, n);
+    line(p, "((%s *)(scratch + %s + chunk))[0] = a%d;", wide_type(i), scalar_offset(p, i), n);
   }
 }
 
@@ -505,11 +533,11 @@ static void scalar_results(print *p) {
     const lp_ins *i = &k->ins[n];
     char a[16], x[96];
     if (i->op != LP_RED || !i->phase || i->level == LP_ELEM) continue;
-    line(p, "%s a%d = ((%s *)(scratch + %" PRId64 "))[0];", wide_type(i), n, wide_type(i), (int64_t)i->slot * k->chunks);
-    if (k->chunks > 1) {
+    line(p, "%s a%d = ((%s *)(scratch + %s))[0];", wide_type(i), n, wide_type(i), scalar_offset(p, i));
+    if (k->chunks > 1 || p->t->sites) {
       snprintf(a, sizeof a, "a%d", n);
-      snprintf(x, sizeof x, "((%s *)(scratch + %" PRId64 " + c))[0]", wide_type(i), (int64_t)i->slot * k->chunks);
-      cg_put(p->t, "%*sfor (int64_t c = 1; c < %d; c++)", 2 * p->depth, "", k->chunks);
+      snprintf(x, sizeof x, "((%s *)(scratch + %s + c))[0]", wide_type(i), scalar_offset(p, i));
+      cg_put(p->t, "%*sfor (int64_t c = 1; c < %s; c++)", 2 * p->depth, "", chunks(p));
       int d = p->depth;
       p->depth = 1;
       combine(p, i, a, x);
@@ -532,13 +560,13 @@ static void fold_columns(print *p) {
     char a[32], x[32];
     if (i->op != LP_RED || !i->phase || i->level != LP_ELEM) continue;
     const char *ct = cg_compute_type(i->dt);
-    line(p, "%s *restrict c%d = (%s *)(scratch + %" PRId64 ");", ct, n, ct, col_offset(k, i));
-    if (k->chunks == 1) continue;
-    line(p, "for (int64_t c = 1; c < %d; c++) {", k->chunks);
+    line(p, "%s *restrict c%d = (%s *)(scratch + %s);", ct, n, ct, col_offset(p, i));
+    if (k->chunks == 1 && !p->t->sites) continue;
+    line(p, "for (int64_t c = 1; c < %s; c++) {", chunks(p));
     p->depth++;
-    line(p, "const %s *restrict d%d = (const %s *)(scratch + %" PRId64 " + c * %" PRId64 ");", ct, n, ct, col_offset(k, i), k->inner);
+    line(p, "const %s *restrict d%d = (const %s *)(scratch + %s + c * %s);", ct, n, ct, col_offset(p, i), size(p, k->inner));
     line(p, "_Pragma(\"omp simd\")");
-    line(p, "for (int64_t j = 0; j < %" PRId64 "; j++)", k->inner);
+    line(p, "for (int64_t j = 0; j < %s; j++)", size(p, k->inner));
     snprintf(a, sizeof a, "c%d[j]", n);
     snprintf(x, sizeof x, "d%d[j]", n);
     p->depth++;
@@ -580,7 +608,7 @@ static void column_results(print *p) {
   int depth = p->depth;
   for (int l = k->nrow; l < k->sp.n; l++, p->depth++) {
     if (l == k->sp.n - 1) line(p, checks(k) ? "_Pragma(\"omp simd reduction(|:bad)\")" : "_Pragma(\"omp simd\")");
-    line(p, "for (int64_t i%d = 0; i%d < %" PRId64 "; i%d++) {", l, l, k->sp.size[l], l);
+    line(p, "for (int64_t i%d = 0; i%d < %s; i%d++) {", l, l, size(p, k->sp.size[l]), l);
   }
   memset(p->done, 0, (size_t)k->n);
   for (int n = 0; n < k->n; n++)
@@ -634,26 +662,34 @@ static void declare_reductions(cg_text *t, const lp_kernel *k) {
 void cg_print_prologue(cg_text *t) { cg_put(t, "#include <stdint.h>\n#include <math.h>\n#define RLG_MIN(a, b) ((a) < (b) ? (a) : (b))\n"); }
 
 void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k) {
-  print p = { t, c, k, calloc((size_t)k->n + 1, 1), 0, false };
+  print p = { .t = t, .c = c, .k = k, .done = calloc((size_t)k->n + 1, 1) };
   if (!p.done) {
     t->bad = true;
     return;
   }
   p.rowless = k->nrow == k->sp.n && k->sp.n <= 1;
+  cg_sites *sites = t->sites;
+  t->sites = NULL;
   declare_reductions(t, k);
-  cg_put(t, "\nint rl_k%d(void *const *b, const double *num, uint64_t seed, uint64_t ctr) {\n", k->id);
+  t->sites = sites;
+  cg_put(t, "\nint rl_k%d(void *const *b, const double *num, uint64_t seed, uint64_t ctr, const int64_t *q, const double *w) {\n", k->id);
   p.depth = 1;
-  line(&p, "(void)num; (void)seed; (void)ctr;");
+  line(&p, "(void)num; (void)seed; (void)ctr; (void)q; (void)w;");
+  if (sites) {
+    sites->kernel = k->id;
+    line(&p, "\3%d\2", k->id); /* where the sites' variables are declared */
+  }
   pointers(&p);
   for (int n = 0; n < k->n; n++)
     if (k->ins[n].level == LP_UNIFORM && (!k->ins[n].phase) && k->ins[n].op != LP_STORE && k->ins[n].op != LP_RED) define(&p, n);
   if (checks(k)) line(&p, "int failed = 0, bad = 0;");
   bool par = k->chunks > 1 && k->work >= PARALLEL_WORK;
-  if (par) line(&p, "_Pragma(\"omp parallel for schedule(static)\")");
-  line(&p, "for (int64_t chunk = 0; chunk < %d; chunk++) {", k->chunks);
+  if (sites) line(&p, "%s", cg_number_text(t, CG_SITE_PARALLEL, par, p.ring[0], sizeof p.ring[0]));
+  else if (par) line(&p, "_Pragma(\"omp parallel for schedule(static)\")");
+  line(&p, "for (int64_t chunk = 0; chunk < %s; chunk++) {", chunks(&p));
   p.depth++;
-  line(&p, "const int64_t lo = %" PRId64 " * chunk / %d, hi = %" PRId64 " * (chunk + 1) / %d; (void)lo; (void)hi;", k->rows, k->chunks, k->rows,
-       k->chunks);
+  line(&p, "const int64_t lo = %s * chunk / %s, hi = %s * (chunk + 1) / %s; (void)lo; (void)hi;", size(&p, k->rows), chunks(&p), size(&p, k->rows),
+       chunks(&p));
   chunk_open(&p);
   if (p.rowless) rowless_body(&p);
   else {

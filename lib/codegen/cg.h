@@ -79,9 +79,16 @@ typedef struct cg_buf {
   int root;        /* node that owns the storage */
 } cg_buf;
 
+/* What was decided by sizes, in order. replay: it is decided so again; failed: these sizes do not fit. */
+typedef struct cg_choices {
+  int *v, n, cap, at;
+  bool replay, failed;
+} cg_choices;
+
 typedef struct cg {
   const rl_graph *g;
-  bool strict;
+  bool strict, sized; /* sized: the text is to serve other sizes too */
+  cg_choices *choices;
   cg_node *node;
   int n, cap;
   int *rank, *topo; /* by node: place in an order where operands come first; nodes in that order */
@@ -96,6 +103,13 @@ typedef struct cg {
   int npick;
   char *why; /* fusion notes under RELUME_DEBUG=3 */
 } cg;
+
+/* choice.c */
+int cg_choose(cg *c, int own);
+bool cg_choose_if(cg *c, bool own);
+int cg_choice_begin(cg *c, bool *want);
+void cg_choice_end(cg *c, int place, bool ok);
+bool cg_choices_misfit(const cg *c);
 
 /* access.c */
 int64_t cg_numel(const rl_type *t);

@@ -61,7 +61,7 @@ static rl_status make_launch(cg_program *p, int o, lp_kernel *k) {
 }
 
 static void print_source(cg_program *p, const lp_kernel *k) {
-  cg_text t = { 0 };
+  cg_text t = { .sites = p->c.sized ? &p->sites : NULL };
   bool any = false;
   cg_print_prologue(&t);
   for (int o = 0; o < p->nlaunch; o++) {
@@ -87,21 +87,27 @@ static rl_status compile_all(cg_program *p, lp_kernel **kernels) {
   p->launch = calloc((size_t)c->norder + 1, sizeof *p->launch);
   *kernels = calloc((size_t)c->norder + 1, sizeof **kernels);
   if (!p->launch || !*kernels) return rl_error_status(RL_OOM, "[compile] out of memory");
-  for (int o = 0; o < c->norder; o++) RL_TRY(make_launch(p, o, &(*kernels)[o]));
+  for (int o = 0; o < c->norder; o++) {
+    RL_TRY(make_launch(p, o, &(*kernels)[o]));
+    if (cg_choices_misfit(c)) return rl_error("[compile] other sizes");
+  }
   RL_TRY(cg_arena(c));
   print_source(p, *kernels);
   return p->source ? RL_OK : rl_error_status(RL_OOM, "[compile] out of memory");
 }
 
 /* Compiles the graph to C text; the graph must outlive the program. */
-rl_status cg_compile(const rl_graph *g, bool strict, cg_program *out) {
+rl_status cg_compile(const rl_graph *g, bool strict, cg_choices *choices, cg_program *out) {
   lp_kernel *k = NULL;
   memset(out, 0, sizeof *out);
   for (int i = 0; i < g->ntypes; i++)
     if (g->types[i].device == RL_CUDA) return rl_error("[compile] plans for CUDA tensors are not made yet; got a CUDA tensor, need CPU tensors");
   out->c.g = g;
   out->c.strict = strict;
+  out->c.choices = choices;
+  out->c.sized = choices != NULL;
   rl_status s = compile_all(out, &k);
+  out->c.choices = NULL;
   for (int i = 0; k && i < out->c.norder; i++) lp_free(&k[i]);
   free(k);
   if (s != RL_OK) cg_program_free(out);
@@ -109,7 +115,12 @@ rl_status cg_compile(const rl_graph *g, bool strict, cg_program *out) {
 }
 
 void cg_program_free(cg_program *p) {
-  for (int i = 0; i < p->nlaunch; i++) free(p->launch[i].label);
+  for (int i = 0; i < p->nlaunch; i++) {
+    free(p->launch[i].label);
+    free(p->launch[i].q);
+    free(p->launch[i].w);
+  }
+  free(p->sites.v);
   free(p->launch);
   free(p->source);
   cg_free(&p->c);

@@ -10,6 +10,8 @@ typedef struct cg_launch {
   int node;   /* call: its node */
   int64_t flops, bytes;
   char *label; /* ops fused */
+  int64_t *q;  /* what a kernel that serves several sizes is given */
+  double *w;
 } cg_launch;
 
 typedef struct cg_program {
@@ -17,8 +19,10 @@ typedef struct cg_program {
   cg_launch *launch;
   int nlaunch;
   char *source;
+  cg_sites sites;
 } cg_program;
 
-rl_status cg_compile(const rl_graph *g, bool strict, cg_program *out);
+/* choices: NULL, or decisions by size to make again or to write down; the source then has sites for its numbers. */
+rl_status cg_compile(const rl_graph *g, bool strict, cg_choices *choices, cg_program *out);
 void cg_program_free(cg_program *p);
 #endif

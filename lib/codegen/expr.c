@@ -26,6 +26,44 @@ void cg_put(cg_text *t, const char *fmt, ...) {
   va_end(aq);
 }
 
+/* ---- numbers that may be others for other sizes ---- */
+
+/* Adds a site for the number, returns its place; 0 when memory is out. */
+int cg_site_add(cg_text *t, cg_site s) {
+  cg_sites *l = t->sites;
+  if (l->n == l->cap) {
+    int cap = l->cap ? 2 * l->cap : 128;
+    cg_site *p = realloc(l->v, sizeof(cg_site) * (size_t)cap);
+    if (!p) {
+      t->bad = true;
+      return 0;
+    }
+    l->v = p;
+    l->cap = cap;
+  }
+  s.kernel = l->kernel;
+  l->v[l->n] = s;
+  return l->n++;
+}
+
+/* The number's text for t, in out: its literal, or a site of this kind. */
+const char *cg_number_text(cg_text *t, int kind, int64_t v, char *out, size_t n) {
+  cg_site s = { .kind = (uint8_t)kind, .dt = RL_I64, .i = v };
+  if (!t->sites) {
+    snprintf(out, n, "%" PRId64, v);
+    return out;
+  }
+  snprintf(s.lit, sizeof s.lit, "%" PRId64, v);
+  snprintf(out, n, "\1%d\2", cg_site_add(t, s));
+  return out;
+}
+
+/* Prints a size, stride, offset or count. */
+void cg_put_size(cg_text *t, int64_t v) {
+  char s[24];
+  cg_put(t, "%s", cg_number_text(t, CG_SITE_SIZE, v, s, sizeof s));
+}
+
 /* ---- types and expressions ---- */
 
 const char *cg_compute_type(int dt) {
@@ -41,7 +79,7 @@ const char *cg_storage_type(int dt) { return dt == RL_F16 ? "rl_f16" : dt == RL_
 const char *cg_compute_suffix(int dt) { return dt == RL_F16 || dt == RL_BF16 ? "f32" : rl_dtypes[dt].suffix; }
 bool cg_is_half(int dt) { return dt == RL_F16 || dt == RL_BF16; }
 
-void cg_put_number(cg_text *t, int dt, double f, int64_t i) {
+static void put_literal(cg_text *t, int dt, double f, int64_t i) {
   const char *ct = cg_compute_type(dt);
   if (!rl_dtypes[dt].is_float) {
     if (i == INT64_MIN) cg_put(t, "INT64_MIN");
@@ -56,6 +94,19 @@ void cg_put_number(cg_text *t, int dt, double f, int64_t i) {
     if (!strpbrk(s, ".e")) strcat(s, ".0");
     cg_put(t, "%s%s%s%s", f < 0 ? "(" : "", s, dt == RL_F64 ? "" : "f", f < 0 ? ")" : "");
   }
+}
+
+void cg_put_number(cg_text *t, int dt, double f, int64_t i) {
+  if (!t->sites) {
+    put_literal(t, dt, f, i);
+    return;
+  }
+  cg_text lit = { 0 };
+  cg_site s = { .kind = CG_SITE_CONST, .dt = (uint8_t)dt, .f = f, .i = i };
+  put_literal(&lit, dt, f, i);
+  snprintf(s.lit, sizeof s.lit, "%s", lit.p ? lit.p : "0");
+  free(lit.p);
+  cg_put(t, "\1%d\2", cg_site_add(t, s));
 }
 
 static void put_limit(cg_text *t, int dt, bool low) {
@@ -85,7 +136,7 @@ static int input_named(int row, const char *s, size_t n) {
 
 static void put_attr(cg_text *t, const rl_attr_info *ai, const rl_attrs *at, int dt) {
   if (ai->kind == 'f') cg_put_number(t, rl_dtypes[dt].is_float ? dt : RL_F64, at ? at->v[ai->slot].f : ai->def, 0);
-  else cg_put(t, "%" PRId64, at ? at->v[ai->slot].i : (int64_t)ai->def);
+  else cg_put_size(t, at ? at->v[ai->slot].i : (int64_t)ai->def);
 }
 
 /* A row's expression with its operands' names in place: functions get the suffix of the compute type, decimal literals its precision. */

@@ -179,15 +179,22 @@ static bool try_merge(fuse *f, int a, int b) {
   cg *c = f->c;
   cg_group *ga = &c->group[a], *gb = &c->group[b];
   if (a == b || ga->dead || gb->dead || ga->call || gb->call || ga->n + gb->n > CG_MAXNODES) return false;
-  if (outside_path(f, a, b) || outside_path(f, b, a)) return false;
-  cg_group *m = group_new(c, ga->n + gb->n);
-  if (!m) return false;
+  bool want;
+  int place = cg_choice_begin(c, &want);
+  if (!want) return false;
+  bool apart = outside_path(f, a, b) || outside_path(f, b, a);
+  cg_group *m = apart ? NULL : group_new(c, ga->n + gb->n);
+  if (!m) {
+    cg_choice_end(c, place, false);
+    return false;
+  }
   ga = &c->group[a];
   gb = &c->group[b];
   m->n = ga->n + gb->n;
   merge_nodes(c, ga, gb, m->node);
   bool ok = store_order(c, m, a, b) && !reads_own_join(c, m, a, b) && cg_map(c, m, false);
-  if (ok && row_length(&m->sp) > (1 << 16) && m->n > 24) ok = false;
+  if (ok && row_length(&m->sp) > (1 << 16) && m->n > 24 && !(c->choices && c->choices->replay)) ok = false;
+  cg_choice_end(c, place, ok);
   cg_group tmp = *m;
   c->ngroup--;
   if (!ok) tmp.dead = true;
@@ -224,6 +231,16 @@ static bool merge_producers(fuse *f, int i) {
   return any;
 }
 
+/* Whether a node has loops of its own. */
+static bool map_alone(cg *c, cg_group *g) {
+  bool want;
+  int place = cg_choice_begin(c, &want);
+  if (!want) return false;
+  bool ok = cg_map(c, g, false);
+  cg_choice_end(c, place, ok);
+  return ok;
+}
+
 static rl_status first_groups(cg *c) {
   for (int i = 0; i < c->n; i++) {
     cg_node *n = &c->node[i];
@@ -239,7 +256,7 @@ static rl_status first_groups(cg *c) {
     g->node[0] = i;
     g->call = n->kind == CG_CALL;
     n->group = c->ngroup - 1;
-    if (!g->call && !cg_map(c, g, false)) { /* sizes that share no loop, as of a transposed reshape: the eager kernel */
+    if (!g->call && !map_alone(c, g)) { /* sizes that share no loop, as of a transposed reshape: the eager kernel */
       if (n->op >= RL_NOP || !rl_ops[n->op].kernel[RL_CPU]) return rl_error("[compile] no loops for %s (node %d)", node_label(c, i), n->ref);
       n->kind = CG_CALL;
       g->call = true;
@@ -268,6 +285,11 @@ static bool share_reads(const cg *c, const cg_group *a, const cg_group *b) {
   return false;
 }
 
+static bool worth_joining(const cg *c, const cg_group *a, const cg_group *b) {
+  if (c->choices && c->choices->replay) return false; /* decided already */
+  return group_numel(a) == group_numel(b) && (group_numel(a) <= 4096 || share_reads(c, a, b));
+}
+
 static bool horizontal(fuse *f) {
   cg *c = f->c;
   bool any = false;
@@ -275,8 +297,7 @@ static bool horizontal(fuse *f) {
     if (c->group[a].dead || c->group[a].call) continue;
     for (int b = a + 1; b < c->ngroup; b++) {
       if (c->group[b].dead || c->group[b].call) continue;
-      if (group_numel(&c->group[a]) != group_numel(&c->group[b])) continue;
-      if (group_numel(&c->group[a]) > 4096 && !share_reads(c, &c->group[a], &c->group[b])) continue;
+      if (!cg_choose(c, worth_joining(c, &c->group[a], &c->group[b]))) continue;
       any = try_merge(f, a, b) || any;
     }
   }
@@ -310,6 +331,7 @@ static void mark_memory(cg *c) {
 
 rl_status cg_fuse(cg *c) {
   RL_TRY(first_groups(c));
+  if (cg_choices_misfit(c)) return rl_error("[compile] other sizes");
   fuse f = { .c = c, .words = (c->ngroup + 64) / 64 };
   size_t n = (size_t)c->ngroup + 1;
   f.seen = malloc(n);
@@ -319,7 +341,7 @@ rl_status cg_fuse(cg *c) {
   f.bits = malloc(sizeof(uint64_t) * (size_t)f.words * n);
   bool ok = f.seen && f.row && f.stack && f.pos && f.bits;
   if (ok) reach_build(&f);
-  for (int round = 0; ok && round < 3; round++) {
+  for (int round = 0; ok && round < 3 && !cg_choices_misfit(c); round++) {
     bool any = vertical(&f);
     any = horizontal(&f) || any;
     if (!any) break;
@@ -331,5 +353,5 @@ rl_status cg_fuse(cg *c) {
   free(f.bits);
   if (!ok) return rl_error_status(RL_OOM, "[compile] out of memory");
   mark_memory(c);
-  return RL_OK;
+  return cg_choices_misfit(c) ? rl_error("[compile] other sizes") : RL_OK;
 }

@@ -339,11 +339,11 @@ static bool can_join(const lp_kernel *k, int l) {
   return true;
 }
 
-static void join_loops(lp_kernel *k) {
+static void join_loops(cg *c, lp_kernel *k) {
   for (int l = k->sp.n - 1; l >= 0; l--)
-    if (k->sp.size[l] == 1) drop_loop(k, l);
+    if (cg_choose_if(c, k->sp.size[l] == 1)) drop_loop(k, l);
   for (int l = k->sp.n - 2; l >= 0; l--) {
-    if (l + 1 >= k->sp.n || !can_join(k, l)) continue;
+    if (l + 1 >= k->sp.n || !cg_choose_if(c, can_join(k, l))) continue;
     k->sp.size[l + 1] *= k->sp.size[l];
     drop_loop(k, l);
   }
@@ -366,7 +366,7 @@ static void to_end(lp_kernel *k, int l) {
   for (int j = l; j + 1 < k->sp.n; j++) swap_loops(k, j, j + 1);
 }
 
-static int best_loop(const lp_kernel *k, bool red) {
+static int best_loop(cg *c, const lp_kernel *k, bool red) {
   int best = -1, score = 0;
   for (int l = 0; l < k->sp.n; l++) {
     if (k->sp.red[l] != red) continue;
@@ -376,20 +376,23 @@ static int best_loop(const lp_kernel *k, bool red) {
       score = s;
     }
   }
+  int want = cg_choose(c, best);
+  if (want >= 0 && want < k->sp.n && k->sp.red[want] == red) return want;
+  if (want != best) c->choices->failed = true;
   return best;
 }
 
-static void order_loops(lp_kernel *k) {
+static void order_loops(cg *c, lp_kernel *k) {
   for (int pass = 0; pass < k->sp.n; pass++)
     for (int l = 0; l + 1 < k->sp.n; l++)
       if (k->sp.red[l] && !k->sp.red[l + 1]) swap_loops(k, l, l + 1);
   bool any = false;
   for (int l = 0; l < k->sp.n; l++) any = any || k->sp.red[l];
   if (!any && k->sp.n > 1) {
-    int l = best_loop(k, false);
+    int l = best_loop(c, k, false);
     k->sp.red[l] = true;
     to_end(k, l);
-  } else if (any) to_end(k, best_loop(k, true));
+  } else if (any) to_end(k, best_loop(c, k, true));
   k->nrow = 0;
   k->rows = k->inner = 1;
   for (int l = 0; l < k->sp.n; l++) {
@@ -482,9 +485,9 @@ static void set_passes(lp_kernel *k) {
 }
 
 /* Random rows whose elements are neighbours are drawn four from a counter. */
-static void set_fills(lp_kernel *k) {
+static void set_fills(cg *c, lp_kernel *k) {
   bool rowless = k->sp.n == 1 && k->nrow == 1;
-  if (!rowless && (k->sp.n - k->nrow != 1 || k->inner > ROW_BUFFER_MAX)) return;
+  if (!cg_choose_if(c, rowless || (k->sp.n - k->nrow == 1 && k->inner <= ROW_BUFFER_MAX))) return;
   for (int i = 0; i < k->n; i++) {
     lp_ins *p = &k->ins[i];
     if (p->op != LP_RAND || p->dt != RL_F32 || p->phase || strcmp(rl_ops[p->row].name, "rand") || p->acc.st[k->sp.n - 1] != 1) continue;
@@ -493,7 +496,7 @@ static void set_fills(lp_kernel *k) {
 }
 
 /* Last to first: what each pass needs, what is kept for later passes, and the pass that makes it. */
-static bool set_buffers(lp_kernel *k) {
+static bool set_buffers(cg *c, lp_kernel *k) {
   uint64_t *need = calloc((size_t)k->n + 1, sizeof *need);
   double *memo = malloc(sizeof(double) * (size_t)(k->n + 1));
   int64_t used = 0;
@@ -509,9 +512,9 @@ static bool set_buffers(lp_kernel *k) {
     if (p->op == LP_RED || p->op == LP_STORE) need[i] |= 1ull << p->pass;
     if (!need[i]) continue;
     bool element = p->level == LP_ELEM && p->op != LP_RED && p->op != LP_STORE;
-    if (element && (need[i] & (need[i] - 1)) && k->inner <= ROW_BUFFER_MAX && !p->keep && p->op != LP_LOAD && remake_cost(k, i, memo) >= 5) {
+    if (element && (need[i] & (need[i] - 1)) && !p->keep && p->op != LP_LOAD && remake_cost(k, i, memo) >= 5) {
       int64_t bytes = k->inner * (rl_dtypes[p->dt].bytes == 8 ? 8 : 4);
-      if (used + bytes <= ROW_BUFFERS_BYTES) {
+      if (cg_choose_if(c, k->inner <= ROW_BUFFER_MAX && used + bytes <= ROW_BUFFERS_BYTES)) {
         p->keep = true;
         used += bytes;
       }
@@ -588,15 +591,15 @@ rl_status lp_build(cg *c, int group, lp_kernel *k) {
   free(b.of);
   if (b.failed) return rl_error("[compile] no loop form for a group of %d ops", g->n);
   k->sp = g->sp;
-  join_loops(k);
-  order_loops(k);
-  join_loops(k);
-  order_loops(k);
+  join_loops(c, k);
+  order_loops(c, k);
+  join_loops(c, k);
+  order_loops(c, k);
   for (int i = 0; i < k->n; i++) set_level(k, &k->ins[i]);
   set_passes(k);
   if (k->npass > 62) return rl_error("[compile] a kernel with %d passes", k->npass);
-  set_fills(k);
-  if (!set_buffers(k)) return rl_error_status(RL_OOM, "[compile] out of memory");
+  set_fills(c, k);
+  if (!set_buffers(c, k)) return rl_error_status(RL_OOM, "[compile] out of memory");
   measure(c, k);
   set_chunks(k);
   return make_scratch(c, k, g->order);

@@ -61,12 +61,30 @@ double lp_cost(const lp_ins *i); /* weight of one instruction */
 static inline bool lp_uses_row_buffer(const lp_ins *i) { return i->keep; }
 
 /* c.c */
+/* A number in a text that may be another for other sizes: printed as "\1<number of the site>\2", and with its literal beside the text. */
+typedef enum cg_site_kind { CG_SITE_SIZE, CG_SITE_CONST, CG_SITE_CHUNKS, CG_SITE_PARALLEL } cg_site_kind;
+typedef struct cg_site {
+  uint8_t kind, dt;
+  int kernel;
+  char lit[44];
+  int64_t i;
+  double f;
+} cg_site;
+typedef struct cg_sites {
+  cg_site *v;
+  int n, cap, kernel;
+} cg_sites;
+
 typedef struct cg_text {
   char *p;
   size_t n, cap;
   bool bad;
+  cg_sites *sites; /* NULL: numbers are literals */
 } cg_text;
 /* expr.c */
+int cg_site_add(cg_text *t, cg_site s);
+const char *cg_number_text(cg_text *t, int kind, int64_t v, char *out, size_t n);
+void cg_put_size(cg_text *t, int64_t v);
 void cg_put(cg_text *t, const char *fmt, ...) RL_PRINTF(2, 3);
 const char *cg_compute_type(int dt);
 const char *cg_storage_type(int dt);

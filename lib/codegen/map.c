@@ -392,9 +392,9 @@ static int pick_template(map *m) {
 
 static bool start(map *m) {
   cg_group *g = m->g;
-  int t = pick_template(m);
+  int t = cg_choose(m->c, pick_template(m));
   cg_acc a;
-  if (t < 0) t = g->n - 1;
+  if (t < 0 || t >= g->n) t = g->n - 1;
   const cg_node *n = &m->c->node[g->node[t]];
   template_loops(m, n->kind == CG_RED ? operand_type(m->c, n, 0) : &n->type);
   template_acc(&g->sp, &a);
@@ -625,7 +625,7 @@ bool cg_map(cg *c, cg_group *g, bool final) {
     if (!externals(&m)) return false;
     if (m.cut) continue;
     if (!all_covered(&m)) return false;
-    if (!phases(&m, prefers_columns(&m)) && !phases(&m, false)) return false;
+    if (!phases(&m, cg_choose(c, prefers_columns(&m))) && !phases(&m, false)) return false;
     if (!inplace_aligned(&m)) return false;
     if (!m.cut) return true;
   }

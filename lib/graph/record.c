@@ -181,15 +181,9 @@ rl_tensor *graph_fake(rl_graph *g, rl_ref r) {
   return t;
 }
 
-/* The fake that stands for an input tensor; inputs that share a storage have fakes that do. */
-rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real) {
-  if (rl_is_fake(real)) {
-    rl_error("[graphInput] the tensor is a fake");
-    return NULL;
-  }
-  rl_storage *s = record_storage_of(g, real);
+static rl_tensor *record_input(rl_graph *g, const rl_tensor *t, rl_storage *s) {
   if (!s) return NULL;
-  rl_ref r = record_leaf(g, RL_G_INPUT, real, s, g->ninputs);
+  rl_ref r = record_leaf(g, RL_G_INPUT, t, s, g->ninputs);
   bool ok = r >= 0 && graph_push_input(g, r, s->id, s->size);
   rl_storage_release(s);
   return ok ? graph_fake(g, r) : NULL;
@@ -212,6 +206,29 @@ rl_tensor *rl_graph_cotangent(rl_graph *g, const rl_tensor *y) {
   }
   rl_storage_release(s);
   return ok ? graph_fake(g, r) : NULL;
+}
+
+/* The fake that stands for an input tensor; inputs that share a storage have fakes that do. */
+rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real) {
+  if (!rl_is_fake(real)) return record_input(g, real, record_storage_of(g, real));
+  rl_error("[graphInput] the tensor is a fake");
+  return NULL;
+}
+
+/* As rl_graph_input, for a dense tensor of these sizes in real's place; fails when real shares its storage with another input. */
+rl_tensor *rl_graph_input_sized(rl_graph *g, rl_tensor *real, const int64_t *size) {
+  rl_tensor t = *real;
+  rl_geom ge;
+  int32_t id = record_real_id(g, real->storage);
+  if (id < 0 || rl_is_fake(real) || g->storages[id]) {
+    rl_error("[graphInput] sizes; got a tensor that shares its storage, need one that does not");
+    return NULL;
+  }
+  graph_dense(t.ndim, size, &ge);
+  memcpy(t.size, ge.size, sizeof(int64_t) * t.ndim);
+  memcpy(t.stride, ge.stride, sizeof(int64_t) * t.ndim);
+  t.offset = 0;
+  return record_input(g, &t, record_storage(g, (rl_dtype)t.dtype, (rl_device)t.device, rl_numel(&t), id));
 }
 
 static rl_ref record_tensor(rl_graph *g, rl_tensor *real) {

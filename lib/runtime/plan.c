@@ -5,7 +5,7 @@
 #include "plan.h"
 #include "../autograd/tape.h"
 #include "../codegen/build.h"
-#include "../codegen/codegen.h"
+#include "../codegen/family.h"
 #include "../graph/impl.h"
 #include "../tensor/random.h"
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 /* conv2d, then max(x, 0) (kernels/cpu/conv.c). */
 rl_status rl_k_conv2d_relu_cpu(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out);
 
-typedef int (*plan_kernel)(void *const *b, const double *num, uint64_t seed, uint64_t ctr);
+typedef int (*plan_kernel)(void *const *b, const double *num, uint64_t seed, uint64_t ctr, const int64_t *q, const double *w);
 
 typedef struct plan_call {
   rl_op op;
@@ -34,6 +34,8 @@ enum { REPORT_RUNS = 10 }; /* RELUME_DEBUG=2 reports launch times after so many 
 
 typedef struct plan_step {
   plan_kernel kernel;
+  const int64_t *q; /* sizes and constants of a kernel that serves several sizes */
+  const double *w;
   plan_call *call;
   double seconds;
   int64_t runs;
@@ -156,6 +158,8 @@ static rl_status bind_steps(rl_plan *p) {
     void *f = rl_build_symbol(&p->built, name);
     if (!f) return rl_error("[compile] built library lacks %s", name);
     memcpy(&s->kernel, &f, sizeof f);
+    s->q = l->q;
+    s->w = l->w;
     p->info.kernels++;
   }
   p->info.launches = p->nstep;
@@ -185,8 +189,9 @@ static void warn_interpreted(const char *why) {
   if (!__atomic_exchange_n(&warned, true, __ATOMIC_RELAXED)) fprintf(stderr, "relume: no compiled kernels, graphs run in the interpreter: %s\n", why);
 }
 
-static rl_status compile(rl_plan *p, bool strict) {
-  RL_TRY(cg_compile(p->g, strict, &p->prog));
+static rl_status compile(rl_plan *p, const rl_compile_opts *o) {
+  if (o->family) RL_TRY(cg_family_compile(o->family, p->g, o->strict, false, &p->prog));
+  else RL_TRY(cg_compile(p->g, o->strict, NULL, &p->prog));
   p->info.arena_bytes = p->prog.c.arena;
   if (*p->prog.source) {
     if (!rl_build_has_compiler()) {
@@ -214,11 +219,27 @@ rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o) {
   p->g = graph_prune(g);
   p->sequential = rl_random_sequential();
   p->info = (rl_plan_info){ .inputs = g->ninputs, .outputs = g->noutputs, .numbers = g->nnumbers };
-  if (!p->g || compile(p, o && o->strict) != RL_OK) {
+  const rl_compile_opts plain = { 0 };
+  if (!p->g || compile(p, o ? o : &plain) != RL_OK) {
     rl_plan_free(p);
     return NULL;
   }
   return p;
+}
+
+const rl_graph *rl_plan_graph(const rl_plan *p) { return p->g; }
+rl_family *rl_family_new(void) { return cg_family_new(); }
+void rl_family_free(rl_family *f) { cg_family_free(f); }
+int rl_family_texts(const rl_family *f) { return cg_family_texts(f); }
+
+rl_status rl_family_probe(rl_family *f, const rl_graph *g, bool strict) {
+  cg_program prog;
+  rl_graph *pruned = graph_prune(g);
+  if (!pruned) return RL_ERR;
+  rl_status s = cg_family_compile(f, pruned, strict, true, &prog);
+  if (s == RL_OK) cg_program_free(&prog);
+  rl_graph_free(pruned);
+  return s;
 }
 
 void rl_plan_free(rl_plan *p) {
@@ -265,7 +286,7 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
     plan_step *s = &p->step[i];
     double t = timed ? now() : 0;
     if (s->kernel) {
-      int e = s->kernel(p->ptr, numbers, seed, base);
+      int e = s->kernel(p->ptr, numbers, seed, base, s->q, s->w);
       if (e) return rl_error("[plan] index out of range in %s", p->prog.launch[i].label);
     } else RL_TRY(run_call(s->call, gen, base));
     if (timed) {
