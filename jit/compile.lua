@@ -13,6 +13,7 @@ require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
 local history = require 'relume.jit.history'
+local fail = require 'relume.jit.fail'
 require 'relume.jit.chunk'
 require 'relume.jit.grow'
 local checks = require 'relume.jit.checks'
@@ -183,7 +184,7 @@ local function compileGraph(ctx, emitter, opts, family)
    if not emitter.call then return true end
    local ok, run, handle, plan = pcall(planRunner, ctx, opts, family)
    if not ok then return nil, breaks.new('compile-failed', (tostring(run):gsub('\n.*', '')), ctx:where()) end
-   return true, run, handle, plan
+   return true, fail.guarded(run, ctx.graph), handle, plan
 end
 
 -- Entries ----------------------------------------------------------------------------------------------------------------------
@@ -244,6 +245,9 @@ local function eager(self, ...)
    self:count 'eager'
    return self.f(...)
 end
+
+--- Called by an entry whose plan failed: eager raises as the program does.
+function State:again(...) return eager(self, ...) end
 
 function State:broke(b)
    self.attempts = self.attempts + 1

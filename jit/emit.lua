@@ -10,6 +10,7 @@
 local value = require 'relume.jit.value'
 local guard = require 'relume.jit.guard'
 local sizes = require 'relume.jit.sizes'
+local fail = require 'relume.jit.fail'
 local okC, C = pcall(require, 'relume.core')
 
 local Emit = {}
@@ -637,6 +638,11 @@ function M.prepare(ctx, params, vararg, results)
    e:effects(results)
    e:choosePlanSets()
    e.call = e:planCall()
+   if e.call and not e.planSets and fail.mayFail(ctx.graph) then
+      local first = ctx.outputs and ctx.outputs.n > 0 and 'o__1' or 'x__1'
+      if first == 'x__1' then e.call = 'local x__1 = ' .. e.call end
+      e.call = fmt('%s\nif %s == rt.FAILED then return S:again(%s) end', e.call, first, e.args) -- eager raises at its place, effects before it included
+   end
    e:chunkBody()
    return e
 end

@@ -4,6 +4,7 @@ local bytecode = require 'relume.jit.bytecode'
 local okC, C = pcall(require, 'relume.core')
 
 local rt = {
+   FAILED = require('relume.jit.fail').FAILED,
    tableNew = require('relume.jit.value').tableNew,
    dgetmetatable = debug.getmetatable, dsetmetatable = debug.setmetatable,
    setupvalue = debug.setupvalue, upvaluejoin = debug.upvaluejoin, upvalueid = debug.upvalueid,

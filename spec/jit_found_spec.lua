@@ -106,6 +106,19 @@ describe('a found closure', function()
       end, 6)
    end)
 
+   it('raises in an op because of values, after effects in front of it', function()
+      agree(function()
+         local count, log = 0, {}
+         return function(k)
+            count = count + 1
+            log[#log + 1] = torch.rand(1)
+            local x = torch.range(1, 3)
+            local y = x:index(1, torch.LongTensor {1, k})
+            return y * 2, pcall(function() return x:gather(1, torch.LongTensor {k + 1}) end)
+         end, function() return tostring(count) .. #log end
+      end, 5)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)

@@ -680,9 +680,9 @@ void cg_print_kernel(cg_text *t, const cg *c, const lp_kernel *k) {
     line(&p, "\3%d\2", k->id); /* where the sites' variables are declared */
   }
   pointers(&p);
+  if (checks(k)) line(&p, "int failed = 0, bad = 0;");
   for (int n = 0; n < k->n; n++)
     if (k->ins[n].level == LP_UNIFORM && (!k->ins[n].phase) && k->ins[n].op != LP_STORE && k->ins[n].op != LP_RED) define(&p, n);
-  if (checks(k)) line(&p, "int failed = 0, bad = 0;");
   bool par = k->chunks > 1 && k->work >= PARALLEL_WORK;
   if (sites) line(&p, "%s", cg_number_text(t, CG_SITE_PARALLEL, par, p.ring[0], sizeof p.ring[0]));
   else if (par) line(&p, "_Pragma(\"omp parallel for schedule(static)\")");

@@ -193,7 +193,7 @@ static rl_status interp_run(interp *p, rl_tensor **out) {
     rl_self.grad_disabled = !p->taped;
     p->counter = rl_generator_default()->counter;
     s = interp_all(p, out);
-    rl_generator_default()->counter = p->counter + (uint64_t)p->g->rng_total;
+    rl_generator_default()->counter = p->counter + (s == RL_OK ? (uint64_t)p->g->rng_total : 0);
     rl_self.graph = rec;
     rl_self.grad_disabled = grad;
   }

@@ -287,8 +287,13 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
     double t = timed ? now() : 0;
     if (s->kernel) {
       int e = s->kernel(p->ptr, numbers, seed, base, s->q, s->w);
+      if (e) gen->counter = base;
       if (e) return rl_error("[plan] index out of range in %s", p->prog.launch[i].label);
-    } else RL_TRY(run_call(s->call, gen, base));
+    } else {
+      rl_status st = run_call(s->call, gen, base);
+      if (st != RL_OK) gen->counter = base; /* eager may draw again */
+      RL_TRY(st);
+    }
     if (timed) {
       s->seconds += now() - t;
       s->runs++;
