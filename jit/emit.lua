@@ -234,7 +234,10 @@ function Emit:lateGuards()
       if g.kind == 'test' and (isLoaded(g.a) or isLoaded(g.b)) then self:check(g, guards.test(self, g))
       else
          if not sizes.isRank(g) then self.noted[#self.noted + 1] = g end
-         if not self.mode then self.head[#self.head + 1] = '-- ' .. guards[g.kind](self, g) end
+         if not self.mode then
+            local text = guards[g.kind](self, g) -- may add lines of its own
+            self.head[#self.head + 1] = '-- ' .. text
+         end
       end
    end
 end

@@ -122,6 +122,8 @@ function Context:fake(v)
    v.facts = M.facts(v.real)
    self:freeSizes(v)
    if v.facts.requiresGrad then v.facts.history = not v.real:isLeaf() end
+   local base = select(5, C.history(v.real))
+   if base and not v.facts.requiresGrad and base:requiresGrad() then self:brk('history', v.src.text .. ' is a view of a leaf') end
    v.fake = g:input(v.real, self:probeSizes(v))
    self.inputs[#self.inputs + 1] = v
    v.index = #self.inputs

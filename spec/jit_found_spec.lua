@@ -106,6 +106,41 @@ describe('a found closure', function()
       end, 6)
    end)
 
+   it('writes to a view whose base became a leaf behind a break', function()
+      agree(function()
+         local w = torch.zeros(3)
+         return function()
+            local v = w:narrow(1, 2, 2)
+            w:requiresGrad(true)
+            if w:sum() > -1 then w:sum():backward() end
+            v:add(1)
+         end, function() return w:grad() end
+      end)
+   end)
+
+   it('computes with numbers of changing sizes alone', function()
+      agree(function()
+         local out = {}
+         return function(k)
+            local x = torch.ones(4 + k)
+            local n = math.min(x:size(1) % 3, 3)
+            if n > 1 then out[k] = n else out[k] = -n end
+            return out[k], #out - x:nElement()
+         end
+      end, 6)
+      agree(function()
+         local count, lists = 0, {{1, 2}, {1, 2}, {1, 2}}
+         return function(k)
+            local t, x = lists[k % 3 + 1], torch.ones(4 + k)
+            for _ = 1, #t do
+               count = #t - x:nElement()
+               if count % 2 == 0 then break end
+            end
+            return count
+         end
+      end, 6)
+   end)
+
    it('raises in an op because of values, after effects in front of it', function()
       agree(function()
          local count, log = 0, {}

@@ -47,10 +47,15 @@ end
 
 local function plain(v) return type(v) == 'string' or type(v) == 'number' or type(v) == 'boolean' end
 
+local function kept(v)
+   if torch.isTensor(v) then return ('%.4f'):format(v:nElement() > 0 and v:detach():double():sum() or 0) end
+   return plain(v) and ('%.4f'):format(tonumber(v) or 0) or type(v)
+end
+
 -- Objects that were not met yet are ordered by what is kept under them.
 local function keyText(k, v, ids)
    if plain(k) then return tostring(k) end
-   return '#' .. (ids[k] or '?' .. (plain(v) and ('%.6g'):format(tonumber(v) or 0) or type(v)))
+   return '#' .. (ids[k] or '?' .. kept(v))
 end
 
 function Shot:table(path, t)
