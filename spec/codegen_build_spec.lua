@@ -98,4 +98,12 @@ graph functional primitive {
       p:close()
       os.remove(name)
    end)
+   it('cuts many kernels into units that are compiled at once', function()
+      local w = torch.randn(8, 8):mul(0.3)
+      local info = plan.check(function(x, m)
+         for i = 1, 60 do x = torch.tanh(torch.mm(x, m) * (1 + i / 100)) + torch.sigmoid(x) end
+         return x
+      end, { torch.randn(4, 8), w }, nil, 1e-12)
+      assert.equal(60, info.kernels)
+   end)
 end)

@@ -66,7 +66,7 @@ static void print_source(cg_program *p, const lp_kernel *k) {
   cg_print_prologue(&t);
   for (int o = 0; o < p->nlaunch; o++) {
     if (p->launch[o].call) continue;
-    cg_put(&t, "\n/* %s */\n", p->launch[o].label);
+    cg_put(&t, "\n\f/* %s */\n", p->launch[o].label);
     cg_print_kernel(&t, &p->c, &k[o]);
     any = true;
   }
