@@ -39,6 +39,8 @@ M.resumable = {['data-dependent'] = true, ['needs-values'] = true, ['c-function'
 
 -- Raised where capture was told to stop.
 M.STOP = {}
+-- Raised where capture has to begin again: something that it took for granted does not hold (the marks say what).
+M.AGAIN = {}
 
 local Break = {}
 Break.__index = Break

@@ -15,6 +15,7 @@ M.disabled = setmetatable({}, {__mode = 'k'})      -- functions and objects mark
 M.wrapped = {}                                     -- compiled function -> the function it was made from (set by compile.lua)
 M.extra = okC and {[C.grad] = 'grad'} or {} -- functions of the core that work on fakes
 M.storage = {}                                     -- methods of storages: 'read' or 'write'
+M.wholes = {storage = true, storageOffset = true, resize = true, resizeAs = true, isSetTo = true, data = true, cdata = true} -- what looks behind a window
 M.refused = {}                                     -- C function -> {break id, detail}
 
 local function notCallable(ctx, fn)
@@ -158,8 +159,11 @@ function Context:callC(fn, args, name)
    if refused then self:brk(refused[1], refused[2]) end
    if not known then self:brk('c-function', name) end
    self.calling = name
+   if self.window and M.wholes[name] then self:fixWindows() end
    local special = self:tensorMethod(fn, name, args)
    if special then return special end
+   local view = self:outerView(fn, name, args)
+   if view then return {view, n = 1} end
    if not M.pure[fn] then self:location() end
    local numbers = {}
    local r = attempt(self, fn, args, not constants(args) and numbers or nil)

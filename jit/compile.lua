@@ -31,6 +31,7 @@ local M = {}
 local State = {}
 State.__index = State
 local LIMIT, ATTEMPTS = 8, 3
+local PLANS = 128 -- an entry that made so many plans, and more than one for two calls, makes no more
 local PARTS = 96 -- most resume points and callees that one compiled function compiles
 
 -- Compiled functions; each holds its state as its first upvalue, so that nothing keeps alive what only its own state refers to.
@@ -137,6 +138,7 @@ function M.capture(f, marks, opts, state, place, ...)
       end
    end, handler)
    ctx:stop()
+   if e == breaks.AGAIN then return M.capture(f, marks, opts, state, place, ...) end
    if not ok then return nil, asBreak(ctx, e), ctx end
    return ctx, emitter
 end
@@ -360,8 +362,14 @@ end
 --- The entry's plan for the geometry that the emitter saw. False when its own guard does not hold for it.
 function State:addPlan(entry, emitter, handle)
    local args, n = emitter:keyArguments()
-   local slot = C.guardKey(entry.guard, unpack(args, 1, n))
+   local slot, asked = C.guardKey(entry.guard, unpack(args, 1, n))
    if not slot then return false end
+   entry.plans = (entry.plans or 0) + 1
+   if entry.plans > PLANS and entry.plans > asked / 2 and not self.refused then -- evaluating each call would be slower than eager
+      self.refused = true
+      warn(('%s got other sizes or numbers in most of %d calls and runs eagerly now for new ones; %s'):format(self.name, asked,
+         table.concat(sizes.describe(entry.ctx), '; ')))
+   end
    entry.P[slot], entry.Hs[slot] = handle or false, emit.holeValues(emitter)
    self:count 'plans'
    return true

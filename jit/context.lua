@@ -17,7 +17,7 @@ local CHANGES = 3 -- a string behind a graph break that was seen to change so of
 function Context.new(marks, opts)
    return setmetatable({marks = marks, opts = opts or {}, guards = {}, objects = {}, cells = {}, byfake = {}, inputs = {}, numbers = {}, cellList = {},
       touched = {}, touchedCells = {}, frames = {}, steps = 0, tables = {}, tapeKeys = {}, holes = {}, symbols = {}, keyNumbers = {},
-      keyed = {}}, Context)
+      keyed = {}, views = {}}, Context)
 end
 
 -- Breaks and errors ------------------------------------------------------------------------------------------------------------

@@ -93,6 +93,12 @@ function load.upv(self, src)
    return self:keep(self.head, name or fmt('upvalueOf(%s, %d)', self:k(src.f), src.key))
 end
 
+function load.view(self, src)
+   local list = {self:k(src.f), self:load(src.parent)}
+   for _, e in ipairs(src.exprs) do list[#list + 1] = self:expr(e) end
+   return self:keep(self.head, fmt('viewAt(%s)', concat(list, ', ')))
+end
+
 --- Name of the generated function's upvalue that is joined to a source's, nil when there are too many.
 function Emit:up(src)
    local name = self.upnames[src.id]
@@ -209,6 +215,7 @@ local function rowText(f)
    for d = 1, #f.sizes do s[d] = f.sizes[d] end
    for _, d in ipairs(f.free or {}) do s[d[1]] = '?' end
    local rest = not f.free and fmt(' %s+%d/%d', concat(f.strides, ','), f.offset, f.storageSize) or ''
+   if f.window then rest = ' window' end
    return fmt('%s %s%s %s%s %s', f.type, tostring(f.requiresGrad), f.history and ' made' or '', concat(s, 'x'), rest, concat(free, ','))
 end
 
@@ -570,7 +577,7 @@ local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, 
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
-local tableNew, viewOf = rt.tableNew, rt.viewOf
+local tableNew, viewOf, viewAt = rt.tableNew, rt.viewOf, rt.viewAt
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 

@@ -21,6 +21,12 @@ function rt.newCell()
    return cell
 end
 
+--- f(x, ...), a view of x; nil when there is none.
+function rt.viewAt(f, x, ...)
+   local ok, y = pcall(f, x, ...)
+   return ok and y or nil
+end
+
 --- Value of upvalue i.
 function rt.upvalueOf(f, i)
    local _, v = debug.getupvalue(f, i)

@@ -11,6 +11,7 @@
 
 local value = require 'relume.jit.value'
 local Context = require 'relume.jit.context'
+local breaks = require 'relume.jit.breaks'
 local okC, C = pcall(require, 'relume.core')
 
 local M = {}
@@ -22,8 +23,8 @@ M.marked = marked
 -- Marks ------------------------------------------------------------------------------------------------------------------------
 
 --- Marks that a compiled function begins with. dyn, struct, proto: see context.lua; dims: by source, {[dimension] = {low, high, asked}};
--- geometry: by source, true when strides, offset or storage changed.
-function M.marks() return {dyn = {}, struct = {}, proto = {}, dims = {}, geometry = {}} end
+-- geometry: by source, true when strides, offset or storage changed; window: when the offset did; fixed: when it matters all the same.
+function M.marks() return {dyn = {}, struct = {}, proto = {}, dims = {}, geometry = {}, window = {}, fixed = {}} end
 
 local function checkRange(x, dim, low, high)
    if not okC or not C.torch.isTensor(x) then error(('[markDynamic] tensor; got %s, need a tensor'):format(type(x)), 3) end
@@ -71,6 +72,7 @@ local function learnTensor(marks, src, old, x)
       end
       same = same and strides[d] == old.strides[d]
    end
+   if offset ~= old.offset then marks.window[src.id] = true end
    if not resized and not same then marks.geometry[src.id] = true end
 end
 
@@ -116,6 +118,39 @@ function Context:freeSizes(v)
    if #free > 0 or self.marks.geometry[v.src.id] then
       v.facts.free = free
       self.dynamic = true
+      v.facts.window = self:isWindow(v)
+   end
+end
+
+-- Windows ----------------------------------------------------------------------------------------------------------------------
+
+-- An input whose offset was seen to change (a batch out of the data) is taken as if its storage began with it, where nothing else lies there and
+-- no gradients are kept: one plan serves all offsets.
+function Context:isWindow(v)
+   local id = v.src.id
+   if not self.marks.window[id] or self.marks.fixed[id] or v.facts.requiresGrad or #v.facts.sizes == 0 then return end
+   local backend = self.opts.backend
+   if backend and backend ~= 'c' or not C.planCompiles() then return end
+   for _, other in ipairs(self.inputs) do
+      if other.facts.storage == v.facts.storage then return end
+   end
+   self.window = true
+   return true
+end
+
+--- What begins again with a window as a part of its storage.
+function Context:fixWindows()
+   for _, v in ipairs(self.inputs) do
+      if v.facts.window then self.marks.fixed[v.src.id] = true end
+   end
+   error(breaks.AGAIN, 0)
+end
+
+--- A new input lies in the storage of a window: then the window is none.
+function Context:sharesWindow(v)
+   if not self.window then return end
+   for _, other in ipairs(self.inputs) do
+      if other.facts.window and other.facts.storage == v.facts.storage then self:fixWindows() end
    end
 end
 
@@ -146,6 +181,53 @@ function Context:probeSizes(v)
    for _, d in ipairs(free) do list[d[1]] = other(list[d[1]], d[2], d[3]) or self:brk('internal', 'no other size') end
    if not v.real:isContiguous() then self:brk('internal', 'a probe of a window') end
    return list
+end
+
+-- Views that change ------------------------------------------------------------------------------------------------------------
+
+local views = { -- name -> whether the number of arguments, the tensor included, is one of its
+   narrow = function(n) return n == 4 end, select = function(n) return n == 3 end, sub = function(n) return n >= 3 and n % 2 == 1 end,
+}
+
+-- Number expressions of a view's arguments, and their values; nil when none changes or one is not known before the plan is.
+local function viewNumbers(ctx, args)
+   local exprs, hints, moves = {}, {}, false
+   for i = 2, args.n do
+      local a = args[i]
+      if not value.isNumber(a) or a.k == 'num' and M.hasHole(a.e) then return end
+      exprs[#exprs + 1], hints[#hints + 1] = value.expr(a), a.hint or a.v
+      moves = moves or a.k == 'num' and ctx:changes(a)
+   end
+   if moves then return exprs, hints end
+end
+
+--- x:narrow(d, i, n) or x:select(d, i) of a tensor of the program that no op has looked at, at a number that changes: an input of its own, which the
+-- generated function makes, so that one plan serves all numbers. Nil when it is something else.
+function Context:outerView(f, name, args)
+   local v = args[1]
+   if not views[name] or not views[name](args.n) or v.k ~= 'tensor' or v.fake or not v.real or not v.src or self.opts.dynamic == false then return end
+   if select(2, C.tensorFacts(v.real)) then return end
+   local exprs, hints = viewNumbers(self, args)
+   if not exprs then return end
+   local src = value.view(v.src, f, name, exprs)
+   if self.views[src.id] then return self.views[src.id] end
+   local ok, x = pcall(C.unrecorded, f, v.real, unpack(hints))
+   if not ok then return end
+   for i = 2, args.n do self:needNum(args[i]) end
+   self.marks.window[src.id], self.marks.geometry[src.id] = true, true
+   self.views[src.id] = self:wrap(x, src)
+   return self.views[src.id]
+end
+
+--- x[i] in the same way; flat: of a vector, the value is then the window of one element.
+function Context:outerElement(v, key)
+   if v.k ~= 'tensor' or v.fake or not v.real or key.k ~= 'num' or not self:changes(key) then return end
+   local _, _, list = C.tensorFacts(v.real)
+   local methods, one = debug.getmetatable(v.real), value.const(1)
+   if #list > 1 then return self:outerView(methods.select, 'select', {v, one, key, n = 3}) end
+   local view = #list == 1 and self:outerView(methods.narrow, 'narrow', {v, one, key, one, n = 4})
+   if view then view.flat = true end
+   return view or nil
 end
 
 -- Holes ------------------------------------------------------------------------------------------------------------------------

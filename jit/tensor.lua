@@ -124,7 +124,8 @@ function Context:fake(v)
    if v.facts.requiresGrad then v.facts.history = not v.real:isLeaf() end
    local base = select(5, C.history(v.real))
    if base and not v.facts.requiresGrad and base:requiresGrad() then self:brk('history', v.src.text .. ' is a view of a leaf') end
-   v.fake = g:input(v.real, self:probeSizes(v))
+   self:sharesWindow(v)
+   v.fake = g:input(v.real, self:probeSizes(v) or v.facts.window)
    self.inputs[#self.inputs + 1] = v
    v.index = #self.inputs
    if v.facts.requiresGrad and not v.fake:requiresGrad() then v.fake:requiresGrad(true) end
@@ -223,7 +224,11 @@ local function element(ctx, fn, args)
 end
 
 --- t[key] of a userdata, key no method name.
-function Context:elementGet(t, key) return self:result(element(self, get, {t, key, n = 2})) end
+function Context:elementGet(t, key)
+   local view = self:outerElement(t, key)
+   if view and view.flat then return self:elementGet(view, const(1)) end
+   return view or self:result(element(self, get, {t, key, n = 2}))
+end
 
 --- t[key] = v of a userdata.
 function Context:elementSet(t, key, v)
@@ -232,7 +237,13 @@ function Context:elementSet(t, key, v)
       self:needNum(v)
       v = {k = 'gnum', fake = self:numberInput(v)}
    end
-   element(self, set, {t, key, v, n = 3})
+   local view = (v.k == 'tensor' or v.k == 'gnum' or value.isNumber(v)) and self:outerElement(t, key)
+   if view then
+      local mt = debug.getmetatable(view.real)
+      self:callC(v.k == 'tensor' and mt.copy or mt.fill, {view, v, n = 2})
+   else
+      element(self, set, {t, key, v, n = 3})
+   end
 end
 
 -- Outputs ----------------------------------------------------------------------------------------------------------------------

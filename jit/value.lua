@@ -10,7 +10,7 @@
 --   func    real and src, or proto and cells when made inside
 --   udata   other userdata, by identity
 --
--- Sources (field kind): arg vararg upv fupv field meta const. A source's id is the same in every capture of a closure.
+-- Sources (field kind): arg vararg upv fupv field len grad view const. A source's id is the same in every capture of a closure.
 
 local M = {}
 
@@ -64,6 +64,20 @@ end
 function M.length(parent) return {kind = 'len', parent = parent, id = parent.id .. '#', text = '#' .. parent.text} end
 
 function M.gradient(parent) return {kind = 'grad', parent = parent, id = parent.id .. '~grad', text = parent.text .. ':grad()'} end
+
+local function exprId(e)
+   if e.op == 'src' then return e.src.id end
+   if e.op == 'k' then return tostring(e.v) end
+   return ('%s(%s,%s)'):format(e.name or e.op, exprId(e.a), e.b and exprId(e.b) or '')
+end
+
+--- A view of a tensor, made anew each call: f(tensor, numbers).
+function M.view(parent, f, name, exprs)
+   local ids = {}
+   for i, e in ipairs(exprs) do ids[i] = exprId(e) end
+   return {kind = 'view', parent = parent, f = f, exprs = exprs, id = ('%s~%s(%s)'):format(parent.id, name, table.concat(ids, ',')),
+      text = parent.text .. ':' .. name .. '()'}
+end
 
 --- True when a source, or one that it is loaded from, is in a set of ids.
 function M.within(src, set)

@@ -31,11 +31,12 @@ static int graph_begin(lua_State *L) {
   return 1;
 }
 
-/* g:input(tensor [, {sizes}]) -> fake with the tensor's geometry, or dense of these sizes. */
+/* g:input(tensor [, {sizes} or true]) -> fake with the tensor's geometry; dense of these sizes; or (true) as if its storage began with it. */
 static int graph_input(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 2);
   int64_t size[RL_MAXDIM] = { 0 };
   if (lua_isnoneornil(L, 3)) return bind_push_tensor(L, rl_graph_input(bind_graph(L, 1), t));
+  if (lua_isboolean(L, 3) && lua_toboolean(L, 3)) return bind_push_tensor(L, rl_graph_input_window(bind_graph(L, 1), t));
   luaL_argcheck(L, lua_istable(L, 3) && (int)lua_objlen(L, 3) == t->ndim, 3, "table of the sizes expected");
   for (int d = 0; d < t->ndim; d++) {
     lua_rawgeti(L, 3, d + 1);
@@ -43,6 +44,15 @@ static int graph_input(lua_State *L) {
     lua_pop(L, 1);
   }
   return bind_push_tensor(L, rl_graph_input_sized(bind_graph(L, 1), t, size));
+}
+
+/* C.unrecorded(f, ...) -> what f returns, run while nothing is recorded. */
+static int unrecorded(lua_State *L) {
+  rl_graph *g = rl_self.graph;
+  rl_self.graph = NULL;
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  rl_self.graph = g;
+  return status ? lua_error(L) : lua_gettop(L);
 }
 
 /* g:number(hint) -> fake number of rank 0 that every run is given. */
@@ -399,7 +409,9 @@ void bind_open_graph(lua_State *L) {
                                       { "__gc", graph_gc },
                                       { "__tostring", graph_print },
                                       { NULL, NULL } };
-  static const bind_reg functions[] = { { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { "randomMark", random_mark }, { NULL, NULL } };
+  static const bind_reg functions[] = {
+    { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { "unrecorded", unrecorded }, { "randomMark", random_mark }, { NULL, NULL }
+  };
   luaL_newmetatable(L, BIND_GRAPH);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

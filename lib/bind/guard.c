@@ -29,7 +29,8 @@ enum {
   G_PARTIAL = 32, /* no sizes given: type and requiresGrad only */
   G_KEYED = 64,   /* free sizes, strides, offset and storage size are part of the key */
   G_LEAF = 128,   /* what requires a gradient is a leaf; else, with G_HISTORY, another op made it */
-  G_HISTORY = 256
+  G_HISTORY = 256,
+  G_WINDOW = 512 /* keyed, but for offset and storage size */
 };
 /* Keys of the plans that a guard chooses from: numbers of the tensors' geometries and of program numbers. */
 typedef struct guard_keys {
@@ -74,7 +75,9 @@ static void read_grad(lua_State *L, guard_row *r) { /* table on top */
 static void read_free(lua_State *L, guard_row *r) { /* table on top */
   lua_getfield(L, -1, "free");
   int n = lua_istable(L, -1) ? (int)lua_objlen(L, -1) : -1;
-  if (n >= 0) r->flags = (uint16_t)((r->flags & ~(G_STRIDES | G_OFFSET | G_STORAGE)) | G_KEYED);
+  lua_getfield(L, -2, "window");
+  if (n >= 0) r->flags = (uint16_t)((r->flags & ~(G_STRIDES | G_OFFSET | G_STORAGE)) | G_KEYED | (lua_toboolean(L, -1) ? G_WINDOW : 0));
+  lua_pop(L, 1);
   for (int k = 1; k <= n; k++) {
     int64_t v[3] = { 0, 0, 0 };
     lua_rawgeti(L, -1, k);
@@ -143,11 +146,12 @@ static bool row_holds(const guard_row *r, const rl_tensor *t) {
   return row_grad(r, t);
 }
 
-static int64_t *write_geometry(int64_t *key, const rl_tensor *t) {
+static int64_t *write_geometry(int64_t *key, const guard_row *r, const rl_tensor *t) {
   for (int d = 0; d < t->ndim; d++) {
     *key++ = t->size[d];
     *key++ = t->stride[d];
   }
+  if (r->flags & G_WINDOW) return key;
   *key++ = t->offset;
   *key++ = t->storage ? t->storage->size : 0;
   return key;
@@ -177,7 +181,7 @@ static bool guard_check(lua_State *L, const guard *g, int base, int64_t *key) {
     const rl_tensor *t = bind_totensor(L, base + k);
     ok = t && row_holds(r, t);
     if (!ok) break;
-    if (r->flags & G_KEYED) key = write_geometry(key, t);
+    if (r->flags & G_KEYED) key = write_geometry(key, r, t);
     if (!t->storage || (r->flags & G_PARTIAL)) continue;
     ok = g->leader[k] == k ? first_meeting(g, t->storage) : t->storage == bind_totensor(L, base + g->leader[k])->storage;
   }
@@ -238,7 +242,8 @@ static int key_take(guard_keys *t) {
   return old;
 }
 
-/* C.guardKey(guard, t1, ..., n1, ...) -> number of the plan that these tensors and numbers have from now on; false when the guard does not hold.
+/* C.guardKey(guard, t1, ..., n1, ...) -> number of the plan that these tensors and numbers have from now on, and how often plans were asked for
+ * so far; false when the guard does not hold.
  * It is that of the plan that was used longest ago when there are too many. */
 static int guard_key(lua_State *L) {
   luaL_argcheck(L, lua_iscfunction(L, 1) && lua_getupvalue(L, 1, 1) && lua_getupvalue(L, 1, 2), 1, "guard with keys expected");
@@ -259,7 +264,8 @@ static int guard_key(lua_State *L) {
   }
   t->slot[slot].tick = ++t->tick;
   lua_pushinteger(L, slot + 1);
-  return 1;
+  lua_pushnumber(L, (lua_Number)t->tick);
+  return 2;
 }
 
 static guard *guard_alloc(lua_State *L, int n) {
@@ -283,7 +289,7 @@ static guard *guard_alloc(lua_State *L, int n) {
 /* Keys for a guard whose rows were read; nil when nothing is free. */
 static void push_keys(lua_State *L, guard *g, int cap) {
   for (int k = 0; k < g->n; k++)
-    if (g->rows[k].flags & G_KEYED) g->width += 2 * g->rows[k].ndim + 2;
+    if (g->rows[k].flags & G_KEYED) g->width += 2 * g->rows[k].ndim + (g->rows[k].flags & G_WINDOW ? 0 : 2);
   g->width += g->numbers;
   if (!g->width) {
     lua_pushnil(L);

@@ -69,6 +69,12 @@ static bool is_plan(lua_State *L, int i) {
   return yes;
 }
 
+/* C.planCompiles() -> whether plans are compiled: a C compiler was found. */
+static int plan_compiles(lua_State *L) {
+  lua_pushboolean(L, rl_plan_compiles());
+  return 1;
+}
+
 /* C.planFamily() -> family of the plans of one graph for several sizes. */
 static int family_new(lua_State *L) {
   rl_family **box = (rl_family **)lua_newuserdata(L, sizeof *box);
@@ -259,7 +265,7 @@ void bind_open_plan(lua_State *L) {
                                       { "info", plan_info }, { "source", plan_source },       { "describe", plan_describe },
                                       { "__gc", plan_gc },   { "__tostring", plan_describe }, { NULL, NULL } };
   static const luaL_Reg family[] = { { "probe", family_probe }, { "texts", family_texts }, { "__gc", family_gc }, { NULL, NULL } };
-  static const bind_reg functions[] = { { "planFamily", family_new }, { NULL, NULL } };
+  static const bind_reg functions[] = { { "planFamily", family_new }, { "planCompiles", plan_compiles }, { NULL, NULL } };
   luaL_newmetatable(L, BIND_FAMILY);
   luaL_register(L, NULL, family);
   lua_pushvalue(L, -1);

@@ -94,7 +94,8 @@ RL_API void rl_graph_free(rl_graph *g);
 RL_API rl_status rl_graph_begin(rl_graph *g); /* rl_self.graph = g; ops on fakes and new tensors become nodes */
 RL_API void rl_graph_end(rl_graph *g);        /* stops recording; fakes stay valid as long as the graph */
 RL_API rl_tensor *rl_graph_input_sized(rl_graph *g, rl_tensor *real, const int64_t *size); /* as if real were dense and of these sizes */
-RL_API rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real); /* fake with real's geometry; tensors that share a storage share a fake one */
+RL_API rl_tensor *rl_graph_input_window(rl_graph *g, rl_tensor *real); /* as if its storage began with it: a plan takes it at any offset */
+RL_API rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real);        /* fake with real's geometry; tensors that share a storage share a fake one */
 RL_API rl_tensor *rl_graph_number(rl_graph *g, double hint);
 RL_API rl_tensor *rl_graph_constant(rl_graph *g, rl_tensor *real);
 RL_API rl_tensor *rl_graph_cotangent(rl_graph *g, const rl_tensor *fake); /* a new input: a dense gradient of the fake */

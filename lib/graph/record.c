@@ -215,20 +215,32 @@ rl_tensor *rl_graph_input(rl_graph *g, rl_tensor *real) {
   return NULL;
 }
 
-/* As rl_graph_input, for a dense tensor of these sizes in real's place; fails when real shares its storage with another input. */
+/* As rl_graph_input, of a tensor t that stands for real and has a storage of its own size; fails when real's is another input's too. */
+static rl_tensor *record_input_as(rl_graph *g, const rl_tensor *real, const rl_tensor *t, int64_t size) {
+  int32_t id = record_real_id(g, real->storage);
+  if (id < 0 || rl_is_fake(real) || g->storages[id]) {
+    rl_error("[graphInput] window; got a tensor that shares its storage, need one that does not");
+    return NULL;
+  }
+  return record_input(g, t, record_storage(g, (rl_dtype)t->dtype, (rl_device)t->device, size, id));
+}
+
 rl_tensor *rl_graph_input_sized(rl_graph *g, rl_tensor *real, const int64_t *size) {
   rl_tensor t = *real;
   rl_geom ge;
-  int32_t id = record_real_id(g, real->storage);
-  if (id < 0 || rl_is_fake(real) || g->storages[id]) {
-    rl_error("[graphInput] sizes; got a tensor that shares its storage, need one that does not");
-    return NULL;
-  }
   graph_dense(t.ndim, size, &ge);
   memcpy(t.size, ge.size, sizeof(int64_t) * t.ndim);
   memcpy(t.stride, ge.stride, sizeof(int64_t) * t.ndim);
   t.offset = 0;
-  return record_input(g, &t, record_storage(g, (rl_dtype)t.dtype, (rl_device)t.device, rl_numel(&t), id));
+  return record_input_as(g, real, &t, rl_numel(&t));
+}
+
+rl_tensor *rl_graph_input_window(rl_graph *g, rl_tensor *real) {
+  rl_tensor t = *real;
+  rl_geom ge;
+  t.offset = 0;
+  graph_geom_of(&t, &ge);
+  return record_input_as(g, real, &t, rl_numel(&t) ? graph_geom_last(&ge) + 1 : 0);
 }
 
 static rl_ref record_tensor(rl_graph *g, rl_tensor *real) {

@@ -227,6 +227,7 @@ rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o) {
   return p;
 }
 
+bool rl_plan_compiles(void) { return rl_build_has_compiler(); }
 const rl_graph *rl_plan_graph(const rl_plan *p) { return p->g; }
 rl_family *rl_family_new(void) { return cg_family_new(); }
 void rl_family_free(rl_family *f) { cg_family_free(f); }
@@ -317,14 +318,18 @@ static rl_status make_outputs(rl_plan *p) {
   return RL_OK;
 }
 
+/* How far an input lies behind the place that it was captured at: only windows do (rl_graph_input_window). */
+static int64_t input_shift(const rl_plan *p, rl_tensor *const *in, int i) { return in[i]->offset - p->prog.c.node[p->g->inputs[i]].geom.offset; }
+
 static void bind_inputs(rl_plan *p, rl_tensor *const *in) {
   const cg *c = &p->prog.c;
   for (int i = 0; i < p->g->ninputs; i++) {
     int buf = c->node[p->g->inputs[i]].buf;
     rl_storage *s = in[i]->storage;
-    p->ptr[buf] = s ? s->data : NULL;
+    int64_t shift = input_shift(p, in, i);
+    p->ptr[buf] = s && s->data ? (char *)s->data + shift * rl_dtypes[s->dtype].bytes : NULL;
     p->store[buf].data = p->ptr[buf];
-    p->store[buf].size = s ? s->size : 0;
+    p->store[buf].size = s ? s->size - shift : 0;
   }
 }
 
@@ -336,6 +341,7 @@ static rl_status wrap_outputs(rl_plan *p, rl_tensor *const *in, rl_tensor **out)
     rl_storage *s = b->place == CG_P_INPUT ? in[b->index]->storage : b->place == CG_P_CONST ? b->real->storage : p->fresh[b->index];
     rl_geom ge = n->geom;
     ge.ndim = n->type.ndim;
+    if (b->place == CG_P_INPUT) ge.offset += input_shift(p, in, b->index);
     memcpy(ge.size, n->type.size, sizeof(int64_t) * (size_t)ge.ndim);
     out[i] = rl_tensor_with(s, &ge);
     if (!out[i]) return RL_OOM;

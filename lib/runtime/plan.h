@@ -16,6 +16,7 @@ typedef struct rl_compile_opts {
 /* Compiles a functional primitive graph (rl_pass_run's result): fuse, schedule, codegen, build or load from the cache. */
 RL_API rl_plan *rl_plan_compile(const rl_graph *g, const rl_compile_opts *o);
 RL_API void rl_plan_free(rl_plan *p);
+RL_API bool rl_plan_compiles(void);                     /* a C compiler was found: plans are no interpreters */
 RL_API const rl_graph *rl_plan_graph(const rl_plan *p); /* what it computes */
 RL_API rl_family *rl_family_new(void);
 RL_API void rl_family_free(rl_family *f); /* its plans stay good */
