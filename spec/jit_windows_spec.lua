@@ -13,6 +13,7 @@ local function sweep(make, numbers)
       assert.equal(#want, #got)
       for k, x in ipairs(want) do
          if torch.isTensor(x) then assert.is_true((x:double() - got[k]:double()):abs():max() <= 1e-12)
+         elseif type(x) == 'number' then assert.near(x, got[k], 1e-12 * math.max(1, math.abs(x)))
          else assert.same(x, got[k]) end
       end
       assert.is_true((data - data2):abs():max() <= 1e-12)
