@@ -125,14 +125,15 @@ static int graph_ops(lua_State *L) {
 
 /* ---- passes ---- */
 
-/* g:passes() -> the functional primitive graph; g:passes('functionalize' | 'decompose' | 'fold') runs that pass alone. */
+/* g:passes() -> the functional primitive graph; g:passes('functionalize' | 'decompose' | 'fold' | 'assemble') runs that pass alone. */
 static int graph_passes(lua_State *L) {
-  static const char *const names[] = { "all", "functionalize", "decompose", "fold", NULL };
+  static const char *const names[] = { "all", "functionalize", "decompose", "fold", "assemble", NULL };
   const rl_graph *g = bind_graph(L, 1);
   switch (luaL_checkoption(L, 2, "all", names)) {
   case 1: return bind_push_graph(L, rl_pass_functionalize(g));
   case 2: return bind_push_graph(L, rl_pass_decompose(g));
   case 3: return bind_push_graph(L, rl_pass_fold(g));
+  case 4: return bind_push_graph(L, rl_pass_assemble(g));
   default: return bind_push_graph(L, rl_pass_run(g));
   }
 }

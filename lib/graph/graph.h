@@ -121,6 +121,7 @@ RL_API rl_status rl_graph_verify(const rl_graph *g);
 /* Passes: graph -> new graph, the input stays as it is. pass.c holds the one ordered list. */
 RL_API rl_graph *rl_pass_functionalize(const rl_graph *g);
 RL_API rl_graph *rl_pass_decompose(const rl_graph *g); /* -> primitives; no broadcasting, no promotion left */
+RL_API rl_graph *rl_pass_assemble(const rl_graph *g);  /* sums of slices' gradients side by side as cat */
 RL_API rl_graph *rl_pass_fold(const rl_graph *g);      /* constants, identities, CSE, casts, windows, dead code */
 /* Joint graph: appends d(outputs)/d(wrt) for cotangents that become new inputs. */
 RL_API rl_graph *rl_pass_backward(const rl_graph *g, const rl_ref *wrt, int nwrt);

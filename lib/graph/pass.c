@@ -10,6 +10,7 @@ static const struct {
   { "functionalize", rl_pass_functionalize },
   { "decompose", rl_pass_decompose },
   { "fold", rl_pass_fold },
+  { "assemble", rl_pass_assemble },
   { "fold", rl_pass_fold }, /* a window known now may be what a rule before waited for */
 };
 
