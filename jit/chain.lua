@@ -72,11 +72,9 @@ local function shared(f, boxed)
    return list
 end
 
-local function boxedAt(seg, pc)
-   local list, alive = {}, live.before(seg.p)[pc]
-   for s in pairs(seg.shared) do
-      if alive[s] then list[#list + 1] = s end
-   end
+local function boxedSlots(seg)
+   local list = {}
+   for s in pairs(seg.shared) do list[#list + 1] = s end
    table.sort(list)
    return list[1] and list or nil
 end
@@ -103,8 +101,8 @@ end
 local function rests(state, seg, l, eagerly)
    local f, p = fixed(seg.frame), seg.p
    local real = f and (resume.origin(seg.frame.proto) or {}).f or f
-   if l.next then seg.next = state:rest(real, p, l.next, l.kind == 'pending', boxedAt(seg, l.next), eagerly) end
-   if l.other then seg.other = state:rest(real, p, l.other, nil, boxedAt(seg, l.other)) end
+   if l.next then seg.next = state:rest(real, p, l.next, l.kind == 'pending', boxedSlots(seg), eagerly) end
+   if l.other then seg.other = state:rest(real, p, l.other, nil, boxedSlots(seg)) end
    return (seg.next or not l.next) and (seg.other or not l.other)
 end
 

@@ -36,11 +36,20 @@ end
 
 -- Escaping fakes sorted by what they are: leaves, views of inputs, and groups that share a base.
 local function sortEscapes(ctx, j)
-   local inputs, groups, order = inputsByAddress(ctx), {}, {}
+   local inputs, groups, order, leafAt = inputsByAddress(ctx), {}, {}, {}
    for _, e in ipairs(ctx.escapes or {}) do
-      local fn, own, _, base, tensor = C.history(e.fake)
+      local fn, own = C.history(e.fake)
       if not fn then
          j.leaves[#j.leaves + 1] = e
+         leafAt[key(own)] = e
+      end
+   end
+   for _, e in ipairs(ctx.escapes or {}) do
+      local fn, own, _, base, tensor = C.history(e.fake)
+      if fn and base and leafAt[key(base)] then
+         j.views[#j.views + 1] = {index = e.index, fake = e.fake, out = leafAt[key(base)].index}
+      elseif not fn then -- luacheck: ignore
+         -- a leaf
       elseif base and inputs[key(base)] then
          j.views[#j.views + 1] = {index = e.index, fake = e.fake, arg = inputs[key(base)].index}
       else

@@ -141,9 +141,11 @@ function around.pcall(self, f) return fmt('%s(%s)', self:k(pcall), f) end
 function around.xpcall(self, f, via) return fmt('%s(%s, %s)', self:k(xpcall), f, self:val(via.handler)) end
 function around.grad(_, f, via) return fmt('withGrad(%s, %s)', tostring(via.was), f) end
 
-local function branch(self, seg, condition)
+-- copy: slots between which a test that holds moves its value.
+local function branch(self, seg, condition, copy)
    if seg.negate then condition = 'not ' .. condition end
-   return fmt('if %s then return %s end', condition, restCall(self, seg, seg.next, {})), restCall(self, seg, seg.other, {})
+   local given = copy and {[copy.to] = self:val(slotValue(self, seg, copy.from))} or {}
+   return fmt('if %s then return %s end', condition, restCall(self, seg, seg.next, given)), restCall(self, seg, seg.other, {})
 end
 
 -- The innermost frame: lines, and the expression of its results. fork: the lines may return themselves.
@@ -153,7 +155,7 @@ local function innermost(self, seg, lines)
    local run = stepCall(self, seg)
    if s.kind == 'last' then return run end
    if s.kind == 'branch' then
-      local go, other = branch(self, seg, run)
+      local go, other = branch(self, seg, run, s.copy)
       lines[1] = go
       return other, true
    end

@@ -83,7 +83,9 @@ end
 -- variable arguments, or of the results that instruction pc takes when they are pending), with the upvalues of f. Who uses it keeps origin.
 -- boxed: sorted slots that get cells. nil when it cannot be written.
 function M.rest(p, pc, pending, boxed)
-   local alive = live.before(p)[pc]
+   local alive = {}
+   for s in pairs(live.before(p)[pc]) do alive[s] = true end
+   for _, s in ipairs(boxed or {}) do alive[s] = true end -- also those that are only written: the closures see it
    local n, front = highest(alive) + 1, pending and 2 or 1
    local code = codeFrom(p, pc, front, n, boxed)
    if not code then return end
@@ -138,6 +140,7 @@ local function finish(s, p, front, at, words, lines, line)
       s.kind = 'last'
    elseif last.op:find '^IS' and last.op ~= 'ISNEXT' then
       s.kind, s.next, s.other = 'branch', p.code[at + 1].target, at + 2
+      if last.op == 'ISTC' or last.op == 'ISFC' then s.copy = {to = last.a, from = last.d} end
       put(stop + 1, bytecode.word('KPRI', 0, 2))
       put(stop + 2, bytecode.word('RET1', 0, 2))
       put(stop + 3, bytecode.word('RET0', 0, 1))

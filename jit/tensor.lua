@@ -123,7 +123,8 @@ function Context:fake(v)
    self:freeSizes(v)
    if v.facts.requiresGrad then v.facts.history = not v.real:isLeaf() end
    local base = select(5, C.history(v.real))
-   if base and not v.facts.requiresGrad and base:requiresGrad() then self:brk('history', v.src.text .. ' is a view of a leaf') end
+   v.isView, v.facts.based = base ~= nil, base and base:requiresGrad() or false
+   if v.facts.based and not v.facts.requiresGrad then self:brk('history', v.src.text .. ' is a view of a leaf') end
    self:sharesWindow(v)
    v.fake = g:input(v.real, self:probeSizes(v) or v.facts.window)
    self.inputs[#self.inputs + 1] = v
@@ -294,6 +295,7 @@ function Context:tensorChanges()
             if not M.sameWindow(v.facts0, now) then list[#list + 1] = {v = v, kind = 'set'} end
             local taped = now.requiresGrad or v.facts.requiresGrad
             if taped and C.history(fake) ~= v.history0 then
+               if v.isView then self:brk('grad-escapes', v.src.text .. ' is a view') end
                if list[#list] and list[#list].v == v then self:brk('grad-escapes', v.src.text .. ' is set') end
                list[#list + 1] = {v = v, kind = 'history'}
             elseif now.requiresGrad ~= v.facts.requiresGrad then list[#list + 1] = {v = v, kind = 'flag', on = now.requiresGrad} end

@@ -118,6 +118,29 @@ describe('a found closure', function()
       end)
    end)
 
+   it('sees that the base of a view requires a gradient now', function()
+      agree(function()
+         local w = torch.zeros(3)
+         return function(k)
+            if k == 3 then w = torch.zeros(3):requiresGrad(true) end
+            local v = w:narrow(1, 2, 2)
+            io.write ''
+            v:add(1)
+         end, function() return w:detach() end
+      end, 5)
+      agree(function()
+         local w = torch.zeros(3)
+         return function(k)
+            local x = torch.ones(2)
+            if k == 2 then x:requiresGrad(true) end
+            local v = w:narrow(1, 2, 2)
+            io.write ''
+            v:copy(x)
+            return tostring(v:requiresGrad()) .. tostring(w:requiresGrad())
+         end, function() return w:detach() end
+      end, 5)
+   end)
+
    it('computes with numbers of changing sizes alone', function()
       agree(function()
          local out = {}
@@ -139,6 +162,30 @@ describe('a found closure', function()
             return count
          end
       end, 6)
+   end)
+
+   it('sets a variable of a closure behind a break and reads it no more', function()
+      agree(function()
+         local get
+         return function(k)
+            local c = k
+            get = function() return c end
+            io.write ''
+            c = k + 10
+         end, function() return get and get() end
+      end)
+   end)
+
+   it('keeps the value that a test behind a break moves', function()
+      agree(function()
+         local log = {}
+         return function(k)
+            local ok, e = pcall(function() error('no' .. k) end)
+            log[#log + 1] = type(e) == 'string' and e or ok
+            local ok2, e2 = pcall(torch.narrow, torch.ones(2), 1, 1, 7 + k)
+            return type(e2) == 'string' and e2 or ok2, log[#log]
+         end
+      end, 8)
    end)
 
    it('raises in an op because of values, after effects in front of it', function()

@@ -30,7 +30,9 @@ enum {
   G_KEYED = 64,   /* free sizes, strides, offset and storage size are part of the key */
   G_LEAF = 128,   /* what requires a gradient is a leaf; else, with G_HISTORY, another op made it */
   G_HISTORY = 256,
-  G_WINDOW = 512 /* keyed, but for offset and storage size */
+  G_WINDOW = 512, /* keyed, but for offset and storage size */
+  G_BASED = 1024, /* a view of what requires a gradient: a write reaches that as well */
+  G_FREE = 2048   /* no such view */
 };
 /* Keys of the plans that a guard chooses from: numbers of the tensors' geometries and of program numbers. */
 typedef struct guard_keys {
@@ -68,7 +70,9 @@ static void read_grad(lua_State *L, guard_row *r) { /* table on top */
   if (!lua_isnil(L, -1)) r->flags |= (uint16_t)(G_GRAD | (lua_toboolean(L, -1) ? G_NEEDS_GRAD : 0));
   lua_getfield(L, -2, "history");
   if (!lua_isnil(L, -1)) r->flags |= lua_toboolean(L, -1) ? G_HISTORY : G_LEAF;
-  lua_pop(L, 2);
+  lua_getfield(L, -3, "based");
+  if (!lua_isnil(L, -1)) r->flags |= lua_toboolean(L, -1) ? G_BASED : G_FREE;
+  lua_pop(L, 3);
 }
 
 /* free = {{dim, low, high}, ...}: sizes that are part of the key. */
@@ -127,7 +131,14 @@ static bool size_holds(const guard_row *r, int d, int64_t size) {
   return !(r->flags & G_KEYED) || (size >= r->low[d] && size <= r->high[d]); /* a negative size is free */
 }
 
+static bool row_based(const guard_row *r, const rl_tensor *t) {
+  const rl_tensor *base = t->ag ? t->ag->base : NULL;
+  bool based = base && base->storage == t->storage && rl_requires_grad(base);
+  return based == ((r->flags & G_BASED) != 0);
+}
+
 static bool row_grad(const guard_row *r, const rl_tensor *t) {
+  if ((r->flags & (G_BASED | G_FREE)) && !row_based(r, t)) return false;
   if (!(r->flags & G_GRAD)) return true;
   if (rl_requires_grad(t) != ((r->flags & G_NEEDS_GRAD) != 0)) return false;
   if (!(r->flags & G_NEEDS_GRAD) || !(r->flags & (G_LEAF | G_HISTORY))) return true;

@@ -20,7 +20,7 @@ static int history(lua_State *L) {
 /* C.viewOf(base, t): t, over the storage of base, is a view of it: later writes of values with a history reach both. */
 static int view_of(lua_State *L) {
   rl_tensor *base = bind_tensor(L, 1), *t = bind_tensor(L, 2);
-  if (t != base && !t->ag && t->storage == base->storage) BIND_TRY(L, rl_tape_view(base, t));
+  if (t != base && !(t->ag && t->ag->base) && t->storage == base->storage) BIND_TRY(L, rl_tape_view(base, t));
   return 0;
 }
 

@@ -117,7 +117,8 @@ end
 --- nil, or what differs between a source run eagerly and compiled. plans: generated code, not the graph's interpreter.
 function M.check(source, seed, plans)
    local made = {}
-   local opts = not plans and {backend = interpreter} or nil
+   local opts = {backend = not plans and interpreter or nil}
+   if seed % 5 == 1 then opts.dynamic = true elseif seed % 5 == 2 then opts.dynamic = false end
    local ok, want = pcall(trace, source, seed)
    if not ok then return 'eager run fails: ' .. tostring(want) end
    local okC, got = pcall(trace, source, seed, function(f)
