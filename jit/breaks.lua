@@ -15,7 +15,7 @@ M.reasons = {
    ['side-effect'] = {'%s acts outside of the program (output, files, clock, random numbers of Lua)',
       'move it out of the compiled function'},
    ['callback'] = {'a Lua function is given to %s', 'write the loop with tensor ops'},
-   ['coroutine'] = {'coroutines are not captured (%s)', 'yield outside of the compiled function'},
+   ['coroutine'] = {'a coroutine that does not live and end in captured code (%s)', 'yield outside of the compiled function'},
    ['error-in-pcall'] = {'a run-time error inside of pcall (%s)', 'test for the condition instead of catching the error'},
    ['too-long'] = {'more than %s instructions were evaluated', 'a loop runs too often; compile its body instead'},
    ['opcode'] = {'bytecode instruction %s is not evaluated', 'report this as a bug'},

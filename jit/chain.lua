@@ -52,6 +52,7 @@ end
 --- Number of the instruction at which capture has to stop for a break at the innermost frame (they are counted over all frames), the frame that
 -- runs it, and true when all behind it runs eagerly; nil when it cannot.
 function M.place(ctx)
+   if ctx.coroutineAt then return {at = ctx.coroutineAt, lifted = true} end
    local frames = ctx.frames
    local depth = #frames
    if depth == 0 or not known(frames[1]) then return end
@@ -127,12 +128,13 @@ local function earliest(frames)
          if not c.immutable then at = math.min(at or c.at, c.at) end
       end
    end
-   return at
+   return at, at ~= nil
 end
 
 --- How the captured part is left, with the innermost frame in front of the instruction at which capture stopped: list of segments, innermost
--- first; nil when it cannot be, and the instruction at which it can be left by running all behind it eagerly.
+-- first; nil when it cannot be, and an instruction at which it can be left instead, true when all behind that runs eagerly.
 function M.exit(ctx, state, place)
+   if ctx.coroutineAt then return nil, ctx.coroutineAt end
    local frames, list = ctx.frames, {}
    for k = #frames, 1, -1 do
       local f = frames[k]

@@ -9,6 +9,7 @@ local tensors = require 'relume.jit.tensor'
 local call = require 'relume.jit.call'
 require 'relume.jit.eval'
 require 'relume.jit.builtin'
+require 'relume.jit.coroutine'
 require 'relume.jit.gradient'
 local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
@@ -106,9 +107,9 @@ local function evaluateTo(ctx, state, place, f, proto, ...)
       return {n = 0}
    end
    if e ~= breaks.STOP then error(e, 0) end
-   local eagerAt
-   ctx.exit, eagerAt = chain.exit(ctx, state, place)
-   if not ctx.exit then ctx:brk('escape', 'the state at a graph break', nil, eagerAt) end
+   local at, eagerly
+   ctx.exit, at, eagerly = chain.exit(ctx, state, place)
+   if not ctx.exit then ctx:brk('escape', 'the state at a graph break', nil, at, eagerly) end
    local last = ctx.frames[#ctx.frames]
    last.pc = last.pc + 1
    return {n = 0}
@@ -263,15 +264,15 @@ end
 -- failed: the context of the capture that met it.
 function M.captureTo(state, marks, opts, b, failed, ...)
    local raised = breaks.isRaised(b)
-   if not raised and (opts.fullgraph or not breaks.resumable[b.id]) then return end
-   local place = chain.place(failed)
+   if not raised and (opts.fullgraph or not breaks.resumable[b.id] and not b.at) then return end
+   local place = not raised and b.at and {at = b.at, lifted = true, rest = b.rest} or chain.place(failed)
    for _ = 1, 3 do
       if not place then return end
       local ctx, emitter = M.capture(state.f, marks, opts, state, place, ...)
       if ctx then return ctx, emitter end
       log.log(1, '%s cannot resume behind a break: %s', state.name, tostring(emitter))
       -- Stop where the value was made that cannot be rebuilt.
-      place = emitter.at and emitter.at < place.at and {at = emitter.at, lifted = true, rest = emitter.detail ~= 'an iterator'}
+      place = emitter.at and emitter.at < place.at and {at = emitter.at, lifted = true, rest = emitter.rest}
    end
 end
 

@@ -29,10 +29,10 @@ function Context:where()
    return bytecode.where(f.proto, f.pc - 1)
 end
 
---- at: number of the instruction before which capture can stop instead.
-function Context:brk(id, detail, where, at)
+--- at: number of the instruction before which capture can stop instead; rest: all behind it runs eagerly then.
+function Context:brk(id, detail, where, at, rest)
    local b = breaks.new(id, detail, where or self:where())
-   b.at = at
+   b.at, b.rest = at, rest
    error(b, 0)
 end
 

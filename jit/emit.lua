@@ -348,6 +348,8 @@ function val.tensor(self, v)
    return self:out(v)
 end
 
+function val.thread(self, v) self.ctx:brk('escape', 'a coroutine', nil, v.at) end
+
 function val.udata(self, v)
    if v.src then return self:load(v.src) end
    if not (okC and C.torch.isStorage and C.torch.isStorage(v.real)) then self.ctx:brk('escape', 'a userdata made inside') end
@@ -394,7 +396,7 @@ end
 
 function val.func(self, v)
    if v.real then return self:load(v.src) end
-   if v.model then self.ctx:brk('escape', 'an iterator', nil, v.at) end
+   if v.model then self.ctx:brk('escape', 'a function of the library', nil, v.at) end
    local name = self.built[v]
    if name then return name end
    local bytecode = require 'relume.jit.bytecode'

@@ -8,6 +8,7 @@
 --   tensor  real and src, or fake only when made inside
 --   table   real and src, or made inside. f: fields read or written, d: keys written, order: their order
 --   func    real and src, or proto and cells when made inside
+--   thread  a coroutine made inside (co, see coroutine.lua)
 --   udata   other userdata, by identity
 --
 -- Sources (field kind): arg vararg upv fupv field len grad view const. A source's id is the same in every capture of a closure.
@@ -90,7 +91,7 @@ end
 
 -- Kinds -------------------------------------------------------------------------------------------------------------------------
 
-local LUATYPE = {num = 'number', gnum = 'number', tensor = 'userdata', table = 'table', func = 'function', udata = 'userdata'}
+local LUATYPE = {num = 'number', gnum = 'number', tensor = 'userdata', table = 'table', func = 'function', udata = 'userdata', thread = 'thread'}
 
 --- Lua's type name of a value; writes no guard.
 function M.luatype(v)

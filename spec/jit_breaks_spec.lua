@@ -18,7 +18,7 @@ programs.disabled = function()
 end
 programs['side-effect'] = function() return function(x) return x * (os.time() > 0 and 2 or 3) end, ones(2) end
 programs.callback = function() return function(x) return x + #(('%s'):format(function() end):sub(1, 8)) end, ones(2) end
-programs.coroutine = function() return function(x) return coroutine.wrap(function() coroutine.yield(x * 2) end)() end, ones(2) end
+programs.coroutine = function() return function(x) return coroutine.running() and x * 2 or x * 3 end, ones(2) end
 programs['error-in-pcall'] = function() return function(x) return pcall(function() return x + ones(3) end) end, ones(2) end
 programs['too-long'] = function()
    return function(x)

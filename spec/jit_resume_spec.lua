@@ -172,6 +172,7 @@ local programs = {
    ['coroutines'] = {function() return function(x)
       local co = coroutine.wrap(function(a)
          local b = coroutine.yield(a + 1)
+         silent()
          return b * 2
       end)
       local y = co(x)
