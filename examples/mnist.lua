@@ -14,6 +14,7 @@ local opt = require 'options' ('luajit examples/mnist.lua [options]', {
    { 'lr', 0.05, 'learning rate' },
    { 'seed', 1, 'seed of weights, batches and masks' },
    { 'compile', false, 'torch.compile the training step' },
+   { 'gpu', false, 'train on a GPU' },
    { 'data', root .. 'examples/data', 'folder of the four IDX files' },
    { 'json', '', 'write the results to this file', 'file' },
    { 'save', '', 'write the trained network to this .t7 file', 'file' },
@@ -48,6 +49,12 @@ local trainX, trainY = load 'train'
 local testX, testY = load 'test'
 if opt.batch > trainX:size(1) then opt.die(('option --batch needs at most %d, got %d'):format(trainX:size(1), opt.batch)) end
 local net, criterion = models[opt.model](), nn.ClassNLLCriterion()
+if opt.gpu then
+   require 'cunn'
+   net, criterion = net:cuda(), criterion:cuda()
+   trainX, testX = trainX:cuda(), testX:cuda()
+   trainY, testY = trainY:type 'torch.CudaLongTensor', testY:type 'torch.CudaLongTensor'
+end
 local params, grads = net:getParameters()
 local state = { learningRate = opt.lr, momentum = 0.9, dampening = 0 }
 
@@ -97,7 +104,7 @@ local perEpoch = math.floor(trainX:size(1) / opt.batch)
 local losses, times, x, y = json.array {}, {}, nil, nil
 net:training()
 for epoch = 1, opt.epochs do
-   local order = torch.randperm(trainX:size(1)):long()
+   local order = torch.randperm(trainX:size(1)):type(opt.gpu and 'torch.CudaLongTensor' or 'torch.LongTensor')
    local shown, sum = clock:time().real, 0
    for i = 1, perEpoch do
       local pick = order:narrow(1, (i - 1) * opt.batch + 1, opt.batch)

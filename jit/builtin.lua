@@ -551,6 +551,12 @@ end
 
 if okC then
    models[C.setGradEnabled] = function(ctx, args) return bool(ctx:setGrad(ctx:truth(args[1] or NIL))) end
+   models[C.setAutocast] = function(ctx, args) -- set while capturing; back at its first value when capture ends
+      local name = args[1] and ctx:need(args[1]) or nil
+      local was = C.setAutocast(name)
+      if ctx.castStart == nil then ctx.castStart = was or false end
+      return {{k = 'const', v = was}, n = 1}
+   end
    models[C.gradEnabled] = function(ctx) return bool(ctx:gradMode()) end
 
    local function withGrad(on)

@@ -33,6 +33,7 @@ end
 function Context:stop()
    if self.graph then self.graph:stop() end
    for _, held in ipairs(self.callbacks or {}) do held.ctx, held.f = nil, nil end
+   if self.castStart ~= nil then C.setAutocast(self.castStart or nil) end
    if self.gradStart ~= nil then
       C.setGradEnabled(self.gradStart)
       self.gradEnd = self.gradNow

@@ -20,18 +20,38 @@ local opt = require 'options' ('luajit examples/bench/run.lua [options]', {
    { 'infer', false, 'forward and loss only' },
    { 'cpu', false, "the process's own time instead of the clock on the wall: for one thread on a busy machine" },
    { 'serve', false, 'one workload, one mode: a line on stdin is a number of steps, the answer their times as JSON (for compare.py)' },
+   { 'device', 'cpu', 'cpu or cuda', { 'cpu', 'cuda' } },
+   { 'prec', 'f32', 'products and convolutions on a GPU: f32, tf32, bf16', { 'f32', 'tf32', 'bf16' } },
    { 'json', '', 'write the rows to this file', 'file' },
 })
 
+-- On a GPU: larger batches, tensors made there, five steps to a reading as launches run ahead.
+local cuda = opt.device == 'cuda'
+local large = {
+   resnet18 = { batch = 128 }, resnet50 = { batch = 64 }, gptmini = { batch = 64 }, gpt2 = { batch = 8, length = 1024 }, bert = { batch = 32 },
+   vit = { batch = 64 }, unet = { batch = 64 }, dlrm = { batch = 2048, rows = 100000 }, fuse = { rows = 8192 },
+}
+local cutorch = cuda and require 'cutorch'
+local group = cuda and 5 or 1
+if cuda then
+   torch.LongTensor = torch.CudaLongTensor
+   cutorch.setTF32(opt.prec == 'tf32')
+end
+local function sync()
+   if cuda then cutorch.synchronize() end
+end
+
 local timer = torch.Timer()
 local clock = opt.cpu and os.clock or function() return timer:time().real end
-local function timed(step)
+local function timed(step, n)
    local start = clock()
-   step()
-   return clock() - start
+   for _ = 1, n or 1 do step() end
+   sync()
+   return (clock() - start) / (n or 1)
 end
 
 local function peakMiB()
+   if cuda then return math.floor(cutorch.memoryStats().peak / 2 ^ 20 + 0.5) end
    local status = io.open '/proc/self/status'
    if not status then return 0 end
    local kb = tonumber(status:read '*a':match 'VmHWM:%s*(%d+)') or 0
@@ -42,9 +62,15 @@ end
 local function load(name, mode)
    torch.manualSeed(0)
    local file = ('%sexamples/bench/workloads/%s.lua'):format(root, name)
-   local work = assert(loadfile(file))()()
-   local step = opt.infer and work.infer or work.step
+   local work = assert(loadfile(file))()(cuda and large[name] or nil)
+   local run = opt.infer and work.infer or work.step
+   local step = cuda and function() run() end or run -- on a GPU the loss stays there
+   if opt.prec == 'bf16' then
+      step = function() torch.autocast('BFloat16', run) end
+   end
    if opt.infer then work.net:evaluate() end
+   sync()
+   if cuda then cutorch.resetPeakMemoryStats() end
    if mode == 'compile' then step = torch.compile(step) end
    collectgarbage()
    return step
@@ -55,13 +81,14 @@ local function measure(name, mode)
    local first = timed(step)
    for _ = 1, opt.warmup do step() end
    local ms = {}
-   for i = 1, opt.steps do ms[i] = timed(step) * 1e3 end
+   sync()
+   for i = 1, opt.steps do ms[i] = timed(step, group) * 1e3 end
    table.sort(ms)
-   return { workload = name, mode = mode, prec = 'f32', device = 'cpu', infer = opt.infer,
+   return { workload = name, mode = mode, prec = opt.prec, device = opt.device, infer = opt.infer,
       ms = ms[math.ceil(#ms / 2)], ms_min = ms[1], mib = peakMiB(), first_s = first }
 end
 
-torch.setdefaulttensortype 'torch.FloatTensor'
+torch.setdefaulttensortype(cuda and 'torch.CudaTensor' or 'torch.FloatTensor')
 if opt.serve then
    local step = load(opt.only, opt.modes)
    for line in io.lines() do
@@ -83,7 +110,7 @@ for name in opt.only:gmatch '[^,]+' do
          print(('%-10s %-8s %10.3f %10.3f %8.2f %8d%s'):format(name, mode, row.ms, row.ms_min, row.first_s, row.mib,
             mode ~= 'eager' and eager and ('   %.2fx of eager'):format(eager / row.ms) or ''))
       else
-         failed, row = true, { workload = name, mode = mode, prec = 'f32', error = row }
+         failed, row = true, { workload = name, mode = mode, prec = opt.prec, error = row }
          print(('%-10s %-8s %s'):format(name, mode, row.error))
       end
       rows[#rows + 1] = row

@@ -8,8 +8,8 @@ struct rl_plane {
 };
 #define RL_PLANE_LOOP(N) for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < (N); t += gridDim.x * (int64_t)blockDim.x)
 #define RL_OUTPUT_OF(H, W) int64_t j = t % (W), i = t / (W) % (H), q = t / ((W) * (H)), c = q % a.c, n = q / a.c
-#define RL_X(I, J) LD(((const S *)a.x)[n * a.sx[0] + c * a.sx[1] + (I) * a.sx[2] + (J) * a.sx[3]])
-#define RL_R(I, J) ((S *)a.r)[n * a.sr[0] + c * a.sr[1] + (I) * a.sr[2] + (J) * a.sr[3]]
+#define RL_X(I, J) LD(((const S *)a.x)[n * a.sx[0] + c * a.sx[1] + (I)*a.sx[2] + (J)*a.sx[3]])
+#define RL_R(I, J) ((S *)a.r)[n * a.sr[0] + c * a.sr[1] + (I)*a.sr[2] + (J)*a.sr[3]]
 #if RL_IS_FLOAT
 K max_pool(const rl_plane a) {
   RL_PLANE_LOOP(a.n * a.c * a.oh * a.ow) {
@@ -60,7 +60,8 @@ RL_FN int64_t rl_window(int64_t i, int64_t k, int64_t s, int64_t p, int64_t n, b
 K avg_pool(const rl_plane a) {
   RL_PLANE_LOOP(a.n * a.c * a.oh * a.ow) {
     RL_OUTPUT_OF(a.oh, a.ow);
-    int64_t y0, y1, x0, x1, d = rl_window(i, a.k[0], a.s[0], a.p[0], a.h, a.flag, &y0, &y1) * rl_window(j, a.k[1], a.s[1], a.p[1], a.w, a.flag, &x0, &x1);
+    int64_t y0, y1, x0, x1,
+        d = rl_window(i, a.k[0], a.s[0], a.p[0], a.h, a.flag, &y0, &y1) * rl_window(j, a.k[1], a.s[1], a.p[1], a.w, a.flag, &x0, &x1);
     C sum = 0;
     for (int64_t y = y0; y < y1; y++)
       for (int64_t z = x0; z < x1; z++) sum += RL_X(y, z);

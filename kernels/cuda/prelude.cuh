@@ -30,6 +30,23 @@ RL_FN uint32_t rl_bitsf(float f) { return __float_as_uint(f); }
 
 /* Loads and stores: storage type <-> compute type. */
 RL_FN float rl_ld_bf16(rl_bf16 b) { return rl_fbits((uint32_t)b.bits << 16); }
+#ifdef __CUDA_ARCH__ /* the processor's own conversions */
+RL_FN rl_bf16 rl_st_bf16(float f) {
+  rl_bf16 b;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b.bits) : "f"(f));
+  return b;
+}
+RL_FN float rl_ld_f16(rl_f16 h) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h.bits));
+  return f;
+}
+RL_FN rl_f16 rl_st_f16(float f) {
+  rl_f16 h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
+  return h;
+}
+#else
 RL_FN rl_bf16 rl_st_bf16(float f) {
   uint32_t u = rl_bitsf(f), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, q = (u >> 16) | 0x40u;
   rl_bf16 b = { (uint16_t)(f != f ? q : r) };
@@ -49,6 +66,7 @@ RL_FN rl_f16 rl_st_f16(float f) {
   rl_f16 h = { (uint16_t)(s | r) };
   return h;
 }
+#endif
 #define RL_IDENTITY(S, T) \
   RL_FN T rl_ld_##S(T x) { return x; } \
   RL_FN T rl_st_##S(T x) { return x; }
@@ -64,6 +82,13 @@ RL_IDENTITY(f64, double)
 RL_FN int64_t rl_toint(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN; }
 
 /* ---- float ---- */
+#if defined(RL_FAST) && defined(__CUDA_ARCH__) /* fused kernels: the processor's exponential */
+RL_FN float rl_exp_f32(float x) { return __expf(x); }
+RL_FN float rl_log_f32(float x) { return logf(x); }
+RL_FN float rl_tanh_f32(float x) { return tanhf(x); }
+RL_FN float rl_sigmoid_f32(float x) { return __fdividef(1.f, 1.f + __expf(-x)); }
+RL_FN float rl_erf_f32(float x) { return erff(x); }
+#else
 RL_FN float rl_exp_f32(float x) {
   float c = x < -104.f ? -104.f : x;
   c = c > 89.f ? 89.f : c;
@@ -135,10 +160,15 @@ RL_FN float rl_erf_f32(float x) {
   q = q * x + x;
   return t > 0.921875f ? big : q;
 }
+#endif
 RL_FN float rl_log1p_f32(float x) { return log1pf(x); }
 RL_FN float rl_expm1_f32(float x) { return expm1f(x); }
 RL_FN float rl_erfc_f32(float x) { return erfcf(x); }
+#if defined(RL_FAST) && defined(__CUDA_ARCH__)
+RL_FN float rl_rsqrt_f32(float x) { return rsqrtf(x); }
+#else
 RL_FN float rl_rsqrt_f32(float x) { return 1.f / sqrtf(x); }
+#endif
 RL_FN double rl_exp_f64(double x) { return exp(x); }
 RL_FN double rl_log_f64(double x) { return log(x); }
 RL_FN double rl_tanh_f64(double x) { return tanh(x); }

@@ -28,7 +28,9 @@ static void push_ints(lua_State *L, int n, const int64_t *v) {
 /* C.tensorFacts(t) -> typename, requiresGrad, {sizes}, {strides}, offset (from 0), storage pointer, storage size. */
 static int tensor_facts(lua_State *L) {
   rl_tensor *t = bind_tensor(L, 1);
-  lua_pushfstring(L, "torch.%sTensor", rl_dtypes[t->dtype].name);
+  char name[64];
+  bind_type_name(name, (rl_dtype)t->dtype, (rl_device)t->device, "Tensor");
+  lua_pushstring(L, name);
   lua_pushboolean(L, rl_requires_grad(t));
   push_ints(L, t->ndim, t->size);
   push_ints(L, t->ndim, t->stride);

@@ -130,6 +130,17 @@ static int set_grad_enabled(lua_State *L) {
   return 1;
 }
 
+/* C.setAutocast('BFloat16' or nil) -> what it was. */
+static int set_autocast(lua_State *L) {
+  uint8_t was = rl_self.autocast;
+  rl_dtype dt = lua_isnoneornil(L, 1) ? RL_F32 : bind_dtype(L, 1);
+  if (dt != RL_F32 && dt != RL_F16 && dt != RL_BF16) return luaL_error(L, "[autocast] dtype; got %s, need Half or BFloat16", rl_dtypes[dt].name);
+  rl_self.autocast = dt == RL_F32 ? 0 : (uint8_t)(1 + dt);
+  if (was) lua_pushstring(L, rl_dtypes[was - 1].name);
+  else lua_pushnil(L);
+  return 1;
+}
+
 static int grad_enabled(lua_State *L) {
   lua_pushboolean(L, !rl_self.grad_disabled);
   return 1;
@@ -235,9 +246,12 @@ static const bind_reg methods[] = {
   { "requiresGrad", m_requires_grad }, { "grad", m_grad }, { "setGrad", m_set_grad }, { "detach", m_detach }, { "isLeaf", m_is_leaf },
   { "backward", m_backward },          { NULL, NULL }
 };
-static const bind_reg core[] = {
-  { "setGradEnabled", set_grad_enabled }, { "gradEnabled", grad_enabled }, { "grad", autograd_grad }, { "custom", core_custom }, { NULL, NULL }
-};
+static const bind_reg core[] = { { "setGradEnabled", set_grad_enabled },
+                                 { "setAutocast", set_autocast },
+                                 { "gradEnabled", grad_enabled },
+                                 { "grad", autograd_grad },
+                                 { "custom", core_custom },
+                                 { NULL, NULL } };
 static const bind_reg functions[] = { { "noGrad", no_grad }, { "enableGrad", enable_grad }, { NULL, NULL } };
 
 static void main_thread(lua_State *L) {

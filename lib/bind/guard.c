@@ -15,7 +15,7 @@ typedef struct guard_row {
 typedef struct guard {
   int n, mask, numbers, width; /* width: numbers of a key, 0: no key */
   bool grad_disabled;
-  uint8_t default_dtype, generator;
+  uint8_t default_dtype, generator, autocast;
   guard_row *rows;
   int *leader;
   const void **seen;
@@ -185,7 +185,7 @@ static bool first_meeting(const guard *g, const void *p) {
 /* Checks the tensors from stack index base on; writes the key. */
 static bool guard_check(lua_State *L, const guard *g, int base, int64_t *key) {
   bool ok = lua_gettop(L) >= base + g->n + g->numbers - 1 && g->grad_disabled == rl_self.grad_disabled && g->default_dtype == rl_self.default_dtype &&
-            g->generator == rl_generator_default()->kind;
+            g->autocast == rl_self.autocast && g->generator == rl_generator_default()->kind;
   memset(g->seen, 0, sizeof *g->seen * (size_t)(g->mask + 1));
   for (int k = 0; ok && k < g->n; k++) {
     const guard_row *r = &g->rows[k];
@@ -288,6 +288,7 @@ static guard *guard_alloc(lua_State *L, int n) {
   g->numbers = g->width = 0;
   g->grad_disabled = rl_self.grad_disabled;
   g->default_dtype = (uint8_t)rl_self.default_dtype;
+  g->autocast = rl_self.autocast;
   g->generator = (uint8_t)rl_generator_default()->kind;
   g->rows = (guard_row *)(g + 1);
   g->seen = (const void **)(g->rows + n);

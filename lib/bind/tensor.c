@@ -432,10 +432,15 @@ static const bind_reg core[] = {
   { "pointer", core_pointer }, { "setAll", core_set_all }, { "data", core_data }, { "cdata", core_cdata }, { NULL, NULL }
 };
 
-/* Pushes the constructor of a tensor type. */
+/* Pushes the constructor of a tensor type, which capture may call. */
 void bind_push_constructor(lua_State *L, rl_dtype dt, rl_device dev) {
   lua_pushinteger(L, (int)dt | (int)dev << 5);
   lua_pushcclosure(L, construct, 1);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CAPTURABLE);
+  lua_pushvalue(L, -2);
+  lua_pushstring(L, "new");
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
 }
 
 void bind_open_tensor(lua_State *L) {
@@ -447,16 +452,11 @@ void bind_open_tensor(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CORE); /* C.constructors['torch.FloatTensor'] = function */
   lua_newtable(L);
   for (int dt = 0; dt < RL_NDTYPE; dt++) {
-    lua_pushinteger(L, dt);
-    lua_pushcclosure(L, construct, 1);
+    bind_push_constructor(L, (rl_dtype)dt, RL_CPU);
     lua_pushfstring(L, "torch.%sTensor", rl_dtypes[dt].name);
     lua_pushvalue(L, -2);
     lua_rawset(L, -4);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CAPTURABLE);
-    lua_pushvalue(L, -2);
-    lua_pushstring(L, "new");
-    lua_rawset(L, -3);
-    lua_pop(L, 2);
+    lua_pop(L, 1);
   }
   lua_setfield(L, -2, "constructors");
   lua_pop(L, 1);

@@ -87,7 +87,7 @@ typedef struct cg_choices {
 
 typedef struct cg {
   const rl_graph *g;
-  bool strict, sized; /* sized: the text is to serve other sizes too */
+  bool strict, sized, cuda; /* sized: the text is to serve other sizes too */
   cg_choices *choices;
   cg_node *node;
   int n, cap;

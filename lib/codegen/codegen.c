@@ -54,9 +54,19 @@ static rl_status make_launch(cg_program *p, int o, lp_kernel *k) {
   }
   RL_TRY(lp_build(c, c->order[o], k));
   k->id = l->kernel = o;
+  if (p->cuda) cg_cuda_plan(c, k, &l->plan);
   l->flops = k->flops;
   l->bytes = k->bytes;
   l->label = group_label(c, g);
+  return RL_OK;
+}
+
+static rl_status print_cuda(cg_program *p, lp_kernel *k) {
+  cg_text t = { 0 };
+  cg_print_cuda_prologue(&t, p->c.strict);
+  for (int o = 0; o < p->nlaunch; o++)
+    if (!p->launch[o].call) RL_TRY(cg_print_cuda(&t, &p->c, &k[o], &p->launch[o].plan, &p->launch[o].grid));
+  p->source = t.bad ? NULL : t.p;
   return RL_OK;
 }
 
@@ -92,18 +102,38 @@ static rl_status compile_all(cg_program *p, lp_kernel **kernels) {
     if (cg_choices_misfit(c)) return rl_error("[compile] other sizes");
   }
   RL_TRY(cg_arena(c));
-  print_source(p, *kernels);
+  if (p->cuda) RL_TRY(print_cuda(p, *kernels));
+  else print_source(p, *kernels);
   return p->source ? RL_OK : rl_error_status(RL_OOM, "[compile] out of memory");
 }
 
-/* Compiles the graph to C text; the graph must outlive the program. */
+/* Where the graph's tensors are; numbers and single elements of the host go along with a GPU. */
+static rl_status find_device(const rl_graph *g, bool *cuda) {
+  bool host = false;
+  for (int i = 0; i < g->ninputs; i++) {
+    const rl_type *t = rl_node_type(g, g->inputs[i]);
+    if (t->device == RL_CUDA) *cuda = true;
+    else host = true;
+  }
+  for (int i = 0; i < g->n && !g->ninputs; i++) *cuda = *cuda || rl_node_type(g, i)->device == RL_CUDA;
+  for (int i = 0; i < g->nconsts && *cuda; i++) host = host || g->consts[i]->device == RL_CPU;
+  if (*cuda && host) return rl_error("[compile] tensors on two devices; got CPU and CUDA tensors, need one device");
+  return RL_OK;
+}
+
+bool cg_on_gpu(const rl_graph *g) {
+  bool cuda = false;
+  return find_device(g, &cuda) != RL_OK || cuda;
+}
+
+/* Compiles the graph to C or CUDA C; the graph must outlive the program. */
 rl_status cg_compile(const rl_graph *g, bool strict, cg_choices *choices, cg_program *out) {
   lp_kernel *k = NULL;
   memset(out, 0, sizeof *out);
-  for (int i = 0; i < g->ntypes; i++)
-    if (g->types[i].device == RL_CUDA) return rl_error("[compile] plans for CUDA tensors are not made yet; got a CUDA tensor, need CPU tensors");
+  RL_TRY(find_device(g, &out->cuda));
   out->c.g = g;
   out->c.strict = strict;
+  out->c.cuda = out->cuda;
   out->c.choices = choices;
   out->c.sized = choices != NULL;
   rl_status s = compile_all(out, &k);
@@ -119,6 +149,8 @@ void cg_program_free(cg_program *p) {
     free(p->launch[i].label);
     free(p->launch[i].q);
     free(p->launch[i].w);
+    free(p->launch[i].grid.buf);
+    free(p->launch[i].grid.rng);
   }
   free(p->sites.v);
   free(p->launch);

@@ -691,7 +691,7 @@ rl_status cg_nodes(cg *c) {
   mark_uniform(c);
   for (int i = 0; i < c->n; i++)
     if (!c->node[i].absent) drop_zero_add(c, i);
-  for (int i = 0; i < c->n; i++) RL_TRY(fold_relu(c, i));
+  for (int i = 0; i < c->n && !c->cuda; i++) RL_TRY(fold_relu(c, i));
   RL_TRY(calls_read_memory(c));
   int n = c->n;
   for (int i = 0; i < n; i++)

@@ -39,9 +39,10 @@ rl_status rl_cuda_compile(const char *src, const char *arch, char **image, size_
   char opt[32];
   RL_TRY(rl_nvrtc_need());
   snprintf(opt, sizeof opt, "-arch=%s", arch);
-  const char *opts[] = { opt, "-fmad=false", "-default-device", "-w" };
+  bool fast = !strncmp(src, "#define RL_FAST", 15); /* fused kernels: contraction, division and roots to two units in the last place */
+  const char *opts[] = { opt, "-default-device", "-w", fast ? "-fmad=true" : "-fmad=false", "--prec-div=false", "--prec-sqrt=false" };
   if (rtc.create(&p, src, "relume.cu", 0, NULL, NULL)) return rl_error("[cuda] NVRTC cannot start a program");
-  int r = rtc.compile(p, 4, opts);
+  int r = rtc.compile(p, fast ? 6 : 4, opts);
   if (r) {
     size_t n = 0;
     rtc.log_size(p, &n);

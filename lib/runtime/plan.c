@@ -2,12 +2,11 @@
  *
  * Everything a run needs is made at compile time: the pointer table that kernels read, the tensor headers that library calls read, the arena.
  * A run fills in the pointers of inputs and outputs, then goes down the list. */
-#include "plan.h"
+#include "plan_impl.h"
 #include "../autograd/tape.h"
-#include "../codegen/build.h"
 #include "../codegen/family.h"
 #include "../graph/impl.h"
-#include "../tensor/random.h"
+#include "cuda.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,48 +15,6 @@
 
 /* conv2d, then max(x, 0) (kernels/cpu/conv.c). */
 rl_status rl_k_conv2d_relu_cpu(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out);
-
-typedef int (*plan_kernel)(void *const *b, const double *num, uint64_t seed, uint64_t ctr, const int64_t *q, const double *w);
-
-typedef struct plan_call {
-  rl_op op;
-  int nin, nout;
-  rl_tensor *in, *out;     /* headers */
-  rl_tensor **inp, **outp; /* pointers to them, NULL for absent inputs */
-  const rl_attrs *at;
-  rl_kernel_fn direct; /* the eager kernel, when dispatch has nothing to add */
-  bool random;
-  int64_t rng;
-} plan_call;
-
-enum { REPORT_RUNS = 10 }; /* RELUME_DEBUG=2 reports launch times after so many runs, and when the plan is freed */
-
-typedef struct plan_step {
-  plan_kernel kernel;
-  const int64_t *q; /* sizes and constants of a kernel that serves several sizes */
-  const double *w;
-  plan_call *call;
-  double seconds;
-  int64_t runs;
-} plan_step;
-
-struct rl_plan {
-  rl_graph *g;
-  cg_program prog;
-  bool interpreted;
-  rl_built built;
-  void **ptr;         /* by buffer */
-  rl_storage *store;  /* by buffer: what call headers point at */
-  rl_storage **fresh; /* by output: storage made in this run */
-  char *arena;
-  plan_step *step;
-  int nstep;
-  plan_call *calls;
-  int ncalls;
-  uint8_t *written; /* by input: the plan updates its storage */
-  bool sequential;  /* draws in program order, as its generator at compile time needs */
-  rl_plan_info info;
-};
 
 static void report_times(const rl_plan *p) {
   for (int i = 0; i < p->nstep; i++) {
@@ -79,7 +36,7 @@ static void header(rl_plan *p, const cg_node *n, rl_tensor *out) {
   memset(out, 0, sizeof *out);
   out->refs = 1 << 20;
   out->dtype = n->type.dtype;
-  out->device = RL_CPU;
+  out->device = p->cuda ? RL_CUDA : RL_CPU;
   out->ndim = n->type.ndim;
   out->node = -1;
   out->storage = &p->store[buf];
@@ -108,7 +65,7 @@ static rl_status make_call(rl_plan *p, int node, plan_call *k) {
   }
   const rl_op_info *info = &rl_ops[n->op];
   k->random = (info->flags & RL_OPF_RANDOM) != 0;
-  if (info->kind == RL_K_PRIM && !k->random) k->direct = info->kernel[RL_CPU];
+  if (info->kind == RL_K_PRIM && !k->random) k->direct = info->kernel[p->cuda ? RL_CUDA : RL_CPU];
   if (n->relu) k->direct = rl_k_conv2d_relu_cpu;
   return RL_OK;
 }
@@ -120,12 +77,12 @@ static rl_status bind_memory(rl_plan *p) {
   p->fresh = calloc((size_t)c->g->noutputs + 1, sizeof *p->fresh);
   p->written = calloc((size_t)c->g->ninputs + 1, 1);
   if (!p->ptr || !p->store || !p->fresh || !p->written) return rl_error_status(RL_OOM, "[compile] out of memory");
-  if (c->arena && !(p->arena = rl_alloc((size_t)c->arena))) return RL_OOM;
+  if (c->arena && !(p->arena = p->cuda ? rl_cuda_alloc((size_t)c->arena) : rl_alloc((size_t)c->arena))) return RL_OOM;
   for (int i = 0; i < c->nbuf; i++) {
     const cg_buf *b = &c->buf[i];
     if (b->place == CG_P_ARENA) p->ptr[i] = p->arena + b->offset;
     if (b->place == CG_P_CONST) p->ptr[i] = b->real->storage ? b->real->storage->data : NULL;
-    p->store[i] = (rl_storage){ .refs = 1 << 20, .dtype = (uint8_t)b->dt, .device = RL_CPU, .size = b->size, .data = p->ptr[i] };
+    p->store[i] = (rl_storage){ .refs = 1 << 20, .dtype = (uint8_t)b->dt, .device = p->cuda ? RL_CUDA : RL_CPU, .size = b->size, .data = p->ptr[i] };
   }
   for (int i = 0; i < c->g->nupdates; i++) {
     int buf = c->node[c->g->updates[i].input].buf;
@@ -153,6 +110,8 @@ static rl_status bind_steps(rl_plan *p) {
       p->info.calls++;
       continue;
     }
+    p->info.kernels++;
+    if (p->cuda) continue;
     char name[32];
     snprintf(name, sizeof name, "rl_k%d", l->kernel);
     void *f = rl_build_symbol(&p->built, name);
@@ -160,10 +119,9 @@ static rl_status bind_steps(rl_plan *p) {
     memcpy(&s->kernel, &f, sizeof f);
     s->q = l->q;
     s->w = l->w;
-    p->info.kernels++;
   }
   p->info.launches = p->nstep;
-  return RL_OK;
+  return p->cuda ? plan_cuda_bind(p) : RL_OK;
 }
 
 static void debug_compiled(const rl_plan *p) {
@@ -177,7 +135,7 @@ static void debug_compiled(const rl_plan *p) {
     free(d);
   }
   if (level >= 4) fprintf(stderr, "%s", p->prog.source);
-  if (level >= 7) {
+  if (level >= 7 && !p->cuda) {
     char *a = rl_build_assembly(p->prog.source);
     if (a) fprintf(stderr, "%s", a);
     free(a);
@@ -190,10 +148,11 @@ static void warn_interpreted(const char *why) {
 }
 
 static rl_status compile(rl_plan *p, const rl_compile_opts *o) {
-  if (o->family) RL_TRY(cg_family_compile(o->family, p->g, o->strict, false, &p->prog));
+  if (o->family && !cg_on_gpu(p->g)) RL_TRY(cg_family_compile(o->family, p->g, o->strict, false, &p->prog));
   else RL_TRY(cg_compile(p->g, o->strict, NULL, &p->prog));
   p->info.arena_bytes = p->prog.c.arena;
-  if (*p->prog.source) {
+  p->cuda = p->prog.cuda;
+  if (*p->prog.source && !p->cuda) {
     if (!rl_build_has_compiler()) {
       p->interpreted = true;
       warn_interpreted("no C compiler found");
@@ -252,7 +211,8 @@ void rl_plan_free(rl_plan *p) {
     free(p->calls[i].inp);
     free(p->calls[i].outp);
   }
-  if (p->arena) rl_free(p->arena, (size_t)p->prog.c.arena);
+  if (p->cuda) plan_cuda_free(p);
+  else if (p->arena) rl_free(p->arena, (size_t)p->prog.c.arena);
   free(p->calls);
   free(p->step);
   free(p->ptr);
@@ -272,7 +232,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static rl_status run_call(const plan_call *k, rl_generator *gen, uint64_t base) {
+rl_status plan_run_call(const plan_call *k, rl_generator *gen, uint64_t base) {
   if (k->direct) return k->direct(k->op, k->inp, k->nin, k->at, k->outp);
   if (k->random) gen->counter = base + (uint64_t)k->rng;
   return rl_call(k->op, k->inp, k->nin, k->at, k->outp);
@@ -291,7 +251,7 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
       if (e) gen->counter = base;
       if (e) return rl_error("[plan] index out of range in %s", p->prog.launch[i].label);
     } else {
-      rl_status st = run_call(s->call, gen, base);
+      rl_status st = plan_run_call(s->call, gen, base);
       if (st != RL_OK) gen->counter = base; /* eager may draw again */
       RL_TRY(st);
     }
@@ -305,13 +265,13 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
   return RL_OK;
 }
 
-static rl_status make_outputs(rl_plan *p) {
+rl_status plan_make_outputs(rl_plan *p) {
   const cg *c = &p->prog.c;
   for (int i = 0; i < p->g->noutputs; i++) {
     int buf = c->node[p->g->outputs[i]].buf;
     const cg_buf *b = &c->buf[buf];
     if (b->place != CG_P_OUTPUT || b->index != i) continue;
-    p->fresh[i] = rl_storage_new(b->dt, RL_CPU, b->size);
+    p->fresh[i] = rl_storage_new(b->dt, p->cuda ? RL_CUDA : RL_CPU, b->size);
     if (!p->fresh[i]) return RL_OOM;
     p->store[buf].data = p->ptr[buf] = p->fresh[i]->data;
   }
@@ -351,8 +311,11 @@ static rl_status wrap_outputs(rl_plan *p, rl_tensor *const *in, rl_tensor **out)
 
 static rl_status run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor **out) {
   bind_inputs(p, in);
-  RL_TRY(make_outputs(p));
-  RL_TRY(run_steps(p, numbers, rl_generator_default()));
+  if (p->cuda) RL_TRY(plan_cuda_run(p, in, numbers));
+  else {
+    RL_TRY(plan_make_outputs(p));
+    RL_TRY(run_steps(p, numbers, rl_generator_default()));
+  }
   for (int i = 0; i < p->g->ninputs; i++)
     if (p->written[i] && in[i]->storage) in[i]->storage->version++;
   return wrap_outputs(p, in, out);

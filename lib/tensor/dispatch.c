@@ -397,6 +397,40 @@ static rl_status check_inputs(const rl_op_info *o, rl_tensor *const *in, int nin
   return RL_OK;
 }
 
+/* Products and convolutions of Float tensors, as torch.autocast runs them: inputs are narrowed, the result is Float again, and both casts are on
+ * the tape, so that gradients are narrow too. */
+static bool autocast_takes(rl_op op, rl_tensor *const *in, int nin) {
+  switch (op) {
+  case RL_OP_MATMUL:
+  case RL_OP_MM:
+  case RL_OP_BMM:
+  case RL_OP_LINEAR:
+  case RL_OP_CONV2D:
+  case RL_OP_CONV2D_DX:
+  case RL_OP_CONV2D_DW: break;
+  default: return false;
+  }
+  for (int i = 0; i < nin; i++)
+    if (in[i] && in[i]->dtype != RL_F32) return false;
+  return true;
+}
+
+static rl_status call_autocast(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out) {
+  rl_tensor *low[RL_MAXIN] = { 0 }, *r = NULL;
+  uint8_t mode = rl_self.autocast;
+  rl_attrs narrow = { .v = { { .i = mode - 1 } } }, wide = { .v = { { .i = RL_F32 } } };
+  rl_status s = RL_OK;
+  rl_self.autocast = 0;
+  for (int i = 0; i < nin && s == RL_OK; i++)
+    if (in[i]) s = rl_call(RL_OP_CAST, &in[i], 1, &narrow, &low[i]);
+  if (s == RL_OK) s = rl_call(op, low, nin, a, &r);
+  if (s == RL_OK) s = rl_call(RL_OP_CAST, &r, 1, &wide, out);
+  for (int i = 0; i < nin; i++) rl_tensor_release(low[i]);
+  rl_tensor_release(r);
+  rl_self.autocast = mode;
+  return s;
+}
+
 rl_status rl_call(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor **out) {
   const rl_op_info *o = &rl_ops[op];
   rl_attrs defaults;
@@ -406,6 +440,7 @@ rl_status rl_call(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl
   }
   RL_TRY(check_inputs(o, in, nin));
   if (o->kind == RL_K_VIEW) return call_view(op, in[0], a, out);
+  if (rl_self.autocast && autocast_takes(op, in, nin)) return call_autocast(op, in, nin, a, out);
   if (nin > 0 && out[0] && plain(o, in, nin) && out[0] == in[0]) { /* x:add(y) */
     RL_TRY(o->kernel[in[0]->device](op, in, nin, a, out));
     in[0]->storage->version++;

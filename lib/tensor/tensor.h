@@ -114,6 +114,7 @@ RL_API rl_status rl_tensor_item(const rl_tensor *t, double *out); /* the one ele
 struct rl_generator;
 typedef struct rl_state {
   bool grad_disabled;
+  uint8_t autocast;         /* 1 + dtype that products and convolutions of Float run in; 0: off */
   bool grad_unchecked;      /* backward uses saved values as they are now, changed or not (Torch7's modules) */
   struct rl_graph *graph;   /* graph being recorded, or NULL */
   struct rl_generator *gen; /* default generator (created at first use) */

@@ -46,6 +46,9 @@ cutorch.getDeviceProperties = cuda.properties
 --- Statistics of the caching allocator and of launches: live, peak and cached bytes, allocs, hits, launches, hostOps.
 cutorch.memoryStats = cuda.stats
 
+--- Lets the peak in memoryStats begin again at what is live.
+cutorch.resetPeakMemoryStats = cuda.resetPeak
+
 --- Gives cached memory back to the driver.
 cutorch.emptyCache = cuda.releaseCache
 

@@ -28,7 +28,7 @@ function ClassSimplexCriterion:compute(input, target)
       goal = self.simplex[target]
    else
       assert(target:dim() == 1, '1D tensors only!')
-      goal = self.simplex:index(1, target:long())
+      goal = self.simplex:index(1, require('relume.core').op.cast(target, 'Long'))
    end
    return op.mse_loss(input, goal:view(unpack(input:size():totable())), self.sizeAverage)
 end

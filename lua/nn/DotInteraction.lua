@@ -28,6 +28,6 @@ function DotInteraction:type(type, tensorCache)
    local index = self.index
    self.index = nil
    local result = nn.Module.type(self, type, tensorCache)
-   self.index = index
+   self.index = type and index:type(type:find '^torch%.Cuda' and 'torch.CudaLongTensor' or 'torch.LongTensor') or index
    return result
 end

@@ -52,8 +52,9 @@ end
 
 -- Integers for the kernels; float tensors of whole numbers are allowed, as in the original.
 local function toIndex(input)
-   if input:type() == 'torch.LongTensor' then return input end
-   return input:long()
+   local kind = input:type()
+   if kind == 'torch.LongTensor' or kind == 'torch.CudaLongTensor' then return input end
+   return op.cast(input, 'Long')
 end
 
 --- Scales the rows that input names down to maxNorm.

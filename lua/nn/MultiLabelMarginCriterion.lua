@@ -16,7 +16,7 @@ function MultiLabelMarginCriterion:compute(input, target)
       error(('[MultiLabelMarginCriterion] target; got %d numbers, need %d'):format(target:nElement(), n * c), 0)
    end
    local kind = x:type():match 'torch%.(%a+)Tensor'
-   local y = target:long():contiguous():view(n, c)
+   local y = require('relume.core').op.cast(target, 'Long'):contiguous():view(n, c)
    local real = op.cumprod(op.cast(op.gt(y, 0), kind), 1) -- 1 before the first 0
    local places = op.maximum(op.sub(y, 1), 0)
    local right = op.scatter_add(op.zeros({n, c}, kind), places, real, 1)

@@ -18,7 +18,7 @@ end
 
 function MultiMarginCriterion:compute(input, target)
    local x = input:dim() == 1 and input:view(1, input:size(1)) or input
-   local y = type(target) == 'number' and torch.LongTensor {target} or target:long()
+   local y = type(target) == 'number' and torch.LongTensor {target} or require('relume.core').op.cast(target, 'Long')
    local n, c = x:size(1), x:size(2)
    y = y:contiguous():view(n, 1)
    local right = x:gather(2, y)

@@ -11,7 +11,7 @@ end
 function OneHot:updateOutput(input)
    local kind = self._type:match 'torch%.(%a+)Tensor'
    local n = self.outputSize
-   local x = type(input) == 'number' and torch.LongTensor {input} or input:long()
+   local x = type(input) == 'number' and torch.LongTensor {input} or op.cast(input, 'Long')
    if x:nElement() > 0 and (x:min() < 1 or x:max() > n) then
       error(('[OneHot] class; got %d to %d, need 1 to %d'):format(x:min(), x:max(), n), 0)
    end

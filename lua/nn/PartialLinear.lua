@@ -34,7 +34,7 @@ end
 
 function PartialLinear:updateOutput(input)
    local y = self.network:forward {input, self.partition}
-   if self.bias then y = y + self.bias:index(2, self.partition:long()):expandAs(y) end
+   if self.bias then y = y + self.bias:index(2, require('relume.core').op.cast(self.partition, 'Long')):expandAs(y) end
    self.output:set(y)
    return self.output
 end
@@ -49,7 +49,7 @@ end
 function PartialLinear:accGradParameters(input, gradOutput, scale)
    scale = scale or 1
    self.network:accGradParameters({input, self.partition}, gradOutput, scale)
-   if self.bias then self.gradBias:indexAdd(2, self.partition:long(), gradOutput:sum(1) * scale) end
+   if self.bias then self.gradBias:indexAdd(2, require('relume.core').op.cast(self.partition, 'Long'), gradOutput:sum(1) * scale) end
 end
 
 function PartialLinear:accUpdateGradParameters(input, gradOutput, lr)

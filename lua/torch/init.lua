@@ -54,6 +54,7 @@ local lazy = {
    save = 'serialize', load = 'serialize', saveobj = 'serialize', loadobj = 'serialize', serialize = 'serialize', deserialize = 'serialize',
    serializeToStorage = 'serialize', deserializeFromStorage = 'serialize',
    File = 'File', DiskFile = 'File', MemoryFile = 'File', PipeFile = 'File',
+   autocast = 'autocast', GradScaler = 'autocast',
    autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', markDynamic = 'compile', compiler = 'compile',
    multinomialAlias = 'random', multinomialAliasSetup = 'random',
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',

@@ -1,5 +1,5 @@
 -- fuse: layer norm, GELU, dropout, residual, twice, on 512 x 4096 numbers; the loss is the mean square. Bound by memory. SGD 0.01, momentum 0.9.
-return function()
+return function(o)
    local function residual(branch)
       return nn.Sequential()
          :add(nn.ConcatTable():add(nn.Identity()):add(branch))
@@ -11,7 +11,7 @@ return function()
    local net = nn.Sequential():add(block()):add(block())
    local params, grads = net:getParameters()
    local state = { learningRate = 0.01, momentum = 0.9, dampening = 0 }
-   local x = torch.randn(512, 4096)
+   local x = torch.randn(o and o.rows or 512, 4096)
 
    local function feval()
       grads:zero()

@@ -21,7 +21,8 @@ local function block(from, to, stride)
    return nn.Sequential():add(nn.ConcatTable():add(branch):add(shortcut)):add(nn.CAddTable()):add(nn.ReLU())
 end
 
-return function()
+return function(o)
+   local batch = o and o.batch or 16
    local net = nn.Sequential():add(conv(3, 64, 3, 1)):add(norm(64)):add(nn.ReLU())
    local from = 64
    for stage, width in ipairs { 64, 128, 256, 512 } do
@@ -33,7 +34,7 @@ return function()
    net:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 0.1, momentum = 0.9, dampening = 0, weightDecay = 5e-4 }
-   local x, y = torch.randn(16, 3, 32, 32), torch.LongTensor(16):random(10)
+   local x, y = torch.randn(batch, 3, 32, 32), torch.LongTensor(batch):random(10)
 
    local function feval()
       grads:zero()

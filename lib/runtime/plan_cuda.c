@@ -1,0 +1,336 @@
+/* Plans on a GPU: kernels built by NVRTC, a run on the current stream, and whole runs as recorded CUDA graphs (program -> launches).
+ *
+ * The first run launches step by step, which compiles and tunes what the calls need. Later runs replay a graph. Numbers, seed and counter
+ * are read from device memory, which every run fills in. A graph holds addresses: an input whose address changes between runs gets a place of its
+ * own that it is copied to; outputs are copied out, so that callers may keep them. What cannot be recorded (a call that waits for the device or
+ * draws at a counter of the host) leaves the plan to run step by step. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "../graph/impl.h"
+#include "cuda_impl.h"
+#include "plan_impl.h"
+
+enum { GRAPHS = 4, GRAPH_STEPS = 3 };
+
+typedef struct plan_grid {
+  const cg_grid *g;
+  rl_cuda_fn *fn, *finish;
+  void **args;
+} plan_grid;
+typedef struct recorded {
+  void *exec;
+  void **in; /* by input: the address it was recorded with */
+  cuda_pool *pool;
+  uint64_t used;
+} recorded;
+typedef struct plan_cuda {
+  int dev, where;
+  char *data; /* numbers, then seed and counter */
+  size_t bytes;
+  void *num, *rng;
+  int64_t *err;
+  plan_grid *grid;
+  recorded graph[GRAPHS];
+  void **stage;        /* by input: memory of its own for a window of it */
+  size_t *stage_bytes; /* of that window */
+  int64_t *lo;         /* first byte of the window in the storage */
+  bool *moves;         /* by input: its address changes */
+  rl_storage **kept;   /* by output: where graphs write it */
+  int64_t runs, misses, replays;
+  bool never;
+} plan_cuda;
+
+/* ---- compiling ---- */
+
+extern const char rl_cuda_prelude_text[];
+
+static char *whole_source(const rl_plan *p) {
+  const char *s = p->prog.source, *end = strchr(s, '\n');
+  bool fast = !strncmp(s, "#define RL_FAST", 15);
+  size_t head = fast && end ? (size_t)(end - s) + 1 : 0;
+  char *text = malloc(strlen(s) + strlen(rl_cuda_prelude_text) + 2);
+  if (text) sprintf(text, "%.*s%s%s", (int)head, s, rl_cuda_prelude_text, s + head);
+  return text;
+}
+
+static rl_status bind_grid(rl_plan *p, plan_grid *t, const cg_grid *g, const char *src) {
+  plan_cuda *d = p->dev;
+  char finish[48];
+  t->g = g;
+  snprintf(finish, sizeof finish, "%s_f", g->name);
+  t->fn = rl_cuda_find(g->name);
+  if (!t->fn && !(t->fn = rl_cuda_kernel(g->name, src, g->name))) return RL_ERR;
+  t->finish = g->finish ? rl_cuda_find(finish) : NULL;
+  if (g->finish && !t->finish && !(t->finish = rl_cuda_kernel(finish, src, finish))) return RL_ERR;
+  t->args = malloc(sizeof(void *) * (size_t)(g->nbuf + g->nrng + 4));
+  if (!t->args) return rl_error_status(RL_OOM, "[compile] out of memory");
+  int n = 0;
+  for (int i = 0; i < g->nbuf; i++) t->args[n++] = &p->ptr[g->buf[i]];
+  t->args[n++] = &d->num;
+  t->args[n++] = &d->rng;
+  t->args[n++] = &d->err;
+  for (int i = 0; i < g->nrng; i++) t->args[n++] = &g->rng[i];
+  return RL_OK;
+}
+
+rl_status plan_cuda_bind(rl_plan *p) {
+  plan_cuda *d = p->dev = calloc(1, sizeof *d);
+  RL_TRY(rl_cuda_need());
+  if (!d) return rl_error_status(RL_OOM, "[compile] out of memory");
+  size_t n = (size_t)p->g->ninputs + 1;
+  d->dev = rl_cuda_device(), d->where = rl_cuda_place();
+  d->bytes = (size_t)(p->g->nnumbers + 2) * 8;
+  d->data = rl_cuda_alloc(d->bytes);
+  d->err = cuda_error_words();
+  d->grid = calloc((size_t)p->nstep + 1, sizeof *d->grid);
+  d->stage = calloc(n, sizeof *d->stage);
+  d->stage_bytes = calloc(n, sizeof *d->stage_bytes);
+  d->lo = calloc(n, sizeof *d->lo);
+  d->moves = calloc(n, sizeof *d->moves);
+  d->kept = calloc((size_t)p->g->noutputs + 1, sizeof *d->kept);
+  if (!d->data || !d->grid || !d->stage || !d->stage_bytes || !d->lo || !d->moves || !d->kept)
+    return rl_error_status(RL_OOM, "[compile] out of memory");
+  d->num = d->data, d->rng = d->data + (size_t)p->g->nnumbers * 8;
+  char *src = whole_source(p);
+  rl_status s = src ? RL_OK : rl_error_status(RL_OOM, "[compile] out of memory");
+  for (int i = 0; i < p->nstep && s == RL_OK; i++) {
+    if (p->step[i].call) continue;
+    s = bind_grid(p, &d->grid[i], &p->prog.launch[i].grid, src);
+    p->step[i].grid = &d->grid[i];
+  }
+  free(src);
+  d->never = p->nstep < GRAPH_STEPS;
+  for (int i = 0; i < p->ncalls; i++) d->never = d->never || p->calls[i].random;
+  return s;
+}
+
+static void drop_graph(plan_cuda *d, recorded *g) {
+  if (g->exec) cuda_graph_free(g->exec);
+  cuda_pool_free(g->pool, d->where);
+  free(g->in);
+  memset(g, 0, sizeof *g);
+}
+
+void plan_cuda_free(rl_plan *p) {
+  plan_cuda *d = p->dev;
+  if (!d) return;
+  for (int i = 0; i < GRAPHS; i++) drop_graph(d, &d->graph[i]);
+  if (p->arena) rl_cuda_free(p->arena, (size_t)p->prog.c.arena, d->where);
+  if (d->data) rl_cuda_free(d->data, d->bytes, d->where);
+  for (int i = 0; d->stage && i < p->g->ninputs; i++)
+    if (d->stage[i]) rl_cuda_free(d->stage[i], d->stage_bytes[i], d->where);
+  for (int i = 0; d->kept && i < p->g->noutputs; i++) rl_storage_release(d->kept[i]);
+  for (int i = 0; d->grid && i < p->nstep; i++) free(d->grid[i].args);
+  free(d->grid);
+  free(d->stage);
+  free(d->stage_bytes);
+  free(d->lo);
+  free(d->moves);
+  free(d->kept);
+  free(d);
+}
+
+/* ---- running ---- */
+
+static rl_status launch(const plan_grid *t, const char *label) {
+  RL_TRY(rl_cuda_launch2(t->fn, label, t->g->blocks, t->g->columns, t->g->threads, t->args));
+  return t->finish ? rl_cuda_launch(t->finish, label, t->g->finish, 256, t->args) : RL_OK;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static rl_status run_steps(rl_plan *p, rl_generator *gen) {
+  uint64_t base = gen->counter;
+  bool timed = rl_env_int(RL_ENV_DEBUG) >= 2 && !cuda_capturing();
+  for (int i = 0; i < p->nstep; i++) {
+    plan_step *s = &p->step[i];
+    double t = timed ? now() : 0;
+    RL_TRY(s->grid ? launch(s->grid, p->prog.launch[i].label) : plan_run_call(s->call, gen, base));
+    if (!timed) continue;
+    RL_TRY(rl_cuda_sync());
+    s->seconds += now() - t;
+    s->runs++;
+  }
+  gen->counter = base;
+  return RL_OK;
+}
+
+static rl_status upload(const rl_plan *p, const double *numbers, const rl_generator *gen) {
+  uint64_t few[64], *all = few;
+  size_t n = (size_t)p->g->nnumbers;
+  if (n + 2 > 64 && !(all = malloc((n + 2) * 8))) return rl_error_status(RL_OOM, "[plan] out of memory");
+  if (n) memcpy(all, numbers, n * 8);
+  all[n] = gen->seed, all[n + 1] = gen->counter;
+  rl_status s = rl_cuda_write(p->dev->data, all, (n + 2) * 8);
+  if (all != few) free(all);
+  return s;
+}
+
+/* ---- graphs ---- */
+
+static int input_buffer(const rl_plan *p, int i) { return p->prog.c.node[p->g->inputs[i]].buf; }
+/* The input that stands for its storage: the first of those that share it. */
+static bool is_first(const rl_plan *p, int i) { return p->prog.c.buf[input_buffer(p, i)].index == i; }
+static void set_pointer(rl_plan *p, int buf, void *at) { p->store[buf].data = p->ptr[buf] = at; }
+
+/* Bytes of input i's storage that inputs of this storage show. */
+static void window_of(const rl_plan *p, int i, int64_t *lo, int64_t *hi) {
+  int buf = input_buffer(p, i);
+  *lo = INT64_MAX, *hi = 0;
+  for (int k = 0; k < p->g->ninputs; k++) {
+    const cg_node *n = &p->prog.c.node[p->g->inputs[k]];
+    if (n->buf != buf) continue;
+    int64_t last = n->geom.offset + 1;
+    for (int d = 0; d < n->type.ndim; d++) last = n->type.size[d] ? last + (n->type.size[d] - 1) * n->geom.stride[d] : n->geom.offset;
+    *lo = RL_MIN(*lo, n->geom.offset), *hi = RL_MAX(*hi, last);
+  }
+  int64_t bytes = rl_dtypes[p->prog.c.buf[buf].dt].bytes;
+  *lo = *lo * bytes / 256 * 256, *hi *= bytes; /* what lines up in the storage does so in its copy */
+}
+
+static rl_status make_stage(rl_plan *p, int i) {
+  plan_cuda *d = p->dev;
+  int64_t lo, hi;
+  d->moves[i] = true;
+  window_of(p, i, &lo, &hi);
+  d->lo[i] = lo, d->stage_bytes[i] = (size_t)RL_MAX(256, hi - lo);
+  return (d->stage[i] = rl_cuda_alloc(d->stage_bytes[i])) ? RL_OK : RL_OOM;
+}
+
+/* Inputs with a place of their own are read from there. */
+static void point_to_stages(rl_plan *p) {
+  for (int i = 0; i < p->g->ninputs; i++)
+    if (p->dev->moves[i] && is_first(p, i)) set_pointer(p, input_buffer(p, i), (char *)p->dev->stage[i] - p->dev->lo[i]);
+}
+static rl_status copy_stages(rl_plan *p, rl_tensor *const *in, bool back) {
+  plan_cuda *d = p->dev;
+  for (int i = 0; i < p->g->ninputs; i++) {
+    if (!d->moves[i] || !is_first(p, i) || !in[i]->storage || (back && !p->written[i])) continue;
+    int64_t lo, hi;
+    window_of(p, i, &lo, &hi);
+    char *there = (char *)in[i]->storage->data + lo;
+    if (hi > lo) RL_TRY(rl_cuda_move_bytes(back ? there : d->stage[i], back ? d->stage[i] : there, (size_t)(hi - lo)));
+  }
+  return RL_OK;
+}
+
+static bool matches(const rl_plan *p, const recorded *g) {
+  for (int i = 0; i < p->g->ninputs; i++)
+    if (is_first(p, i) && !p->dev->moves[i] && g->in[i] != p->ptr[input_buffer(p, i)]) return false;
+  return true;
+}
+
+static recorded *find_graph(rl_plan *p) {
+  plan_cuda *d = p->dev;
+  for (int k = 0; k < GRAPHS; k++)
+    if (d->graph[k].exec && matches(p, &d->graph[k])) return &d->graph[k];
+  return NULL;
+}
+
+/* Addresses that were others before: those inputs get a place of their own, and graphs recorded with the old ones go. */
+static rl_status settle_inputs(rl_plan *p) {
+  plan_cuda *d = p->dev;
+  const recorded *last = NULL;
+  for (int k = 0; k < GRAPHS; k++)
+    if (d->graph[k].exec && (!last || d->graph[k].used > last->used)) last = &d->graph[k];
+  if (!last || ++d->misses < 2) return RL_OK;
+  bool any = false;
+  for (int i = 0; i < p->g->ninputs; i++) {
+    if (!is_first(p, i) || d->moves[i] || last->in[i] == p->ptr[input_buffer(p, i)]) continue;
+    RL_TRY(make_stage(p, i));
+    any = true;
+  }
+  for (int k = 0; any && k < GRAPHS; k++) drop_graph(d, &d->graph[k]);
+  return RL_OK;
+}
+
+static rl_status keep_outputs(rl_plan *p) {
+  const cg *c = &p->prog.c;
+  for (int i = 0; i < p->g->noutputs; i++) {
+    int buf = c->node[p->g->outputs[i]].buf;
+    const cg_buf *b = &c->buf[buf];
+    if (b->place != CG_P_OUTPUT || b->index != i) continue;
+    if (!p->dev->kept[i] && !(p->dev->kept[i] = rl_storage_new(b->dt, RL_CUDA, b->size))) return RL_OOM;
+    set_pointer(p, buf, p->dev->kept[i]->data);
+  }
+  return RL_OK;
+}
+/* Fresh memory for the caller with what the graph wrote. */
+static rl_status give_outputs(rl_plan *p) {
+  RL_TRY(plan_make_outputs(p));
+  for (int i = 0; i < p->g->noutputs; i++)
+    if (p->fresh[i])
+      RL_TRY(rl_cuda_move_bytes(p->fresh[i]->data, p->dev->kept[i]->data, (size_t)(p->fresh[i]->size * rl_dtypes[p->fresh[i]->dtype].bytes)));
+  return RL_OK;
+}
+
+static rl_status record(rl_plan *p, rl_generator *gen, recorded **out) {
+  plan_cuda *d = p->dev;
+  recorded *g = &d->graph[0];
+  for (int k = 1; k < GRAPHS; k++)
+    if (g->exec && (!d->graph[k].exec || d->graph[k].used < g->used)) g = &d->graph[k];
+  drop_graph(d, g);
+  g->in = malloc(sizeof(void *) * (size_t)(p->g->ninputs + 1));
+  if (!g->in || !(g->pool = cuda_pool_begin())) return rl_error_status(RL_OOM, "[plan] out of memory");
+  for (int i = 0; i < p->g->ninputs; i++) g->in[i] = p->ptr[input_buffer(p, i)];
+  uint64_t base = gen->counter;
+  rl_status s = cuda_capture_begin(), e = s;
+  if (s == RL_OK) {
+    s = run_steps(p, gen);
+    e = cuda_capture_end(s == RL_OK, &g->exec);
+  }
+  cuda_pool_end();
+  gen->counter = base;
+  if (s == RL_OK && e == RL_OK) {
+    *out = g;
+    if (rl_env_int(RL_ENV_DEBUG) >= 1) fprintf(stderr, "[plan] %d steps recorded as a CUDA graph\n", p->nstep);
+    return RL_OK;
+  }
+  if (rl_env_int(RL_ENV_DEBUG) >= 1) fprintf(stderr, "[plan] not recorded as a CUDA graph: %s\n", rl_error_message());
+  drop_graph(d, g);
+  d->never = true;
+  return RL_OK;
+}
+
+static rl_status replay(rl_plan *p, rl_tensor *const *in, rl_generator *gen, bool *done) {
+  plan_cuda *d = p->dev;
+  recorded *g = find_graph(p);
+  if (!g) RL_TRY(settle_inputs(p));
+  RL_TRY(keep_outputs(p));
+  point_to_stages(p);
+  if (!g) RL_TRY(record(p, gen, &g));
+  if (!g) return RL_OK;
+  g->used = (uint64_t)++d->replays;
+  RL_TRY(copy_stages(p, in, false));
+  RL_TRY(cuda_graph_launch(g->exec));
+  RL_TRY(copy_stages(p, in, true));
+  *done = true;
+  return give_outputs(p);
+}
+
+/* Inputs are bound; outputs are made here. */
+rl_status plan_cuda_run(rl_plan *p, rl_tensor *const *in, const double *numbers) {
+  plan_cuda *d = p->dev;
+  rl_generator *gen = rl_generator_default();
+  bool done = false;
+  RL_TRY(rl_cuda_need());
+  if (rl_cuda_device() != d->dev) return rl_error("[plan] compiled for GPU %d; got GPU %d", d->dev + 1, rl_cuda_device() + 1);
+  RL_TRY(upload(p, numbers, gen));
+  if (!d->never && d->runs > 0 && rl_env_int(RL_ENV_DEBUG) < 2) RL_TRY(replay(p, in, gen, &done));
+  if (!done) {
+    for (int i = 0; i < p->g->ninputs; i++)
+      if (d->moves[i] && is_first(p, i)) set_pointer(p, input_buffer(p, i), in[i]->storage ? in[i]->storage->data : NULL);
+    RL_TRY(plan_make_outputs(p));
+    RL_TRY(run_steps(p, gen));
+  }
+  d->runs++;
+  gen->counter += (uint64_t)p->g->rng_total;
+  return RL_OK;
+}
