@@ -383,11 +383,20 @@ end
 
 local modes = {binary = true, ascii = true}
 
+-- Formats of others: name -> module and its functions to read (file, size) and to write (file, object).
+local formats = {
+   npy = {'torch.npy', 'read', 'write'}, npz = {'torch.npy', 'readArchive', 'writeArchive'}, safetensors = {'torch.safetensors', 'read', 'write'},
+   pytorch = {'torch.pickle', 'read'},
+}
+
 local function openFile(name, mode, form, long_size)
    require 'torch.File'
-   if not modes[form] then error("[" .. (mode == 'r' and 'load' or 'save') .. "] form; got " .. tostring(form) .. ", need 'binary' or 'ascii'", 3) end
+   if not modes[form] and not formats[form] then
+      error('[' .. (mode == 'r' and 'load' or 'save') .. '] form; got ' .. tostring(form) ..
+         ", need 'binary', 'ascii', 'npy', 'npz' or 'safetensors'" .. (mode == 'r' and " or 'pytorch'" or ''), 3)
+   end
    local file = torch.DiskFile(name, mode)
-   file[form](file)
+   file[modes[form] and form or 'binary'](file)
    if long_size then file:longSize(long_size) end
    return file
 end
@@ -399,15 +408,56 @@ local function finish(file, ok, value)
    return value
 end
 
---- torch.save(name, object [, 'binary' | 'ascii'] [, referenced])
+-- Which of the formats of others a file has, by its first bytes; none begins like a .t7 file.
+local function formOf(file, size)
+   if size < 10 then return nil end
+   local s = file:readBytes(10)
+   file:seek(1)
+   if s:sub(1, 6) == '\147NUMPY' then return 'npy' end
+   if s:sub(9, 9) == '{' then
+      local n = 0
+      for i = 8, 1, -1 do n = n * 256 + s:byte(i) end
+      if n >= 2 and n + 8 <= size then return 'safetensors' end
+   end
+   if s:sub(1, 4) ~= 'PK\3\4' then return nil end
+   for _, e in ipairs(require('torch.zip').entries(file, size)) do
+      if e.name:find('data%.pkl$') then return 'pytorch' end
+   end
+   return 'npz'
+end
+
+local function sizeOf(file)
+   file:seekEnd()
+   local n = file:position() - 1
+   file:seek(1)
+   return n
+end
+
+-- The value of a file in a format of others; nothing when it has none.
+local function readForeign(file, form)
+   local size = sizeOf(file)
+   form = form or formOf(file, size)
+   if not form then
+      file:seek(1)
+      return false
+   end
+   return true, require(formats[form][1])[formats[form][2]](file, size)
+end
+
+--- torch.save(name, object [, 'binary' | 'ascii' | 'npy' | 'npz' | 'safetensors'] [, referenced]); a name that ends in .npy, .npz or .safetensors
+-- says so by itself. npy takes a tensor, npz and safetensors a table of tensors.
 -- Old code may pass `referenced = false` to write without sharing.
 function torch.save(name, object, form, referenced)
-   local file = openFile(name, 'w', form or 'binary')
+   form = form or (type(name) == 'string' and formats[name:match('%.(%a+)$') or ''] and name:match('%.(%a+)$')) or 'binary'
+   if form == 'pytorch' then error("[save] form; got pytorch, need 'binary', 'ascii', 'npy', 'npz' or 'safetensors'", 2) end
+   local file = openFile(name, 'w', form)
+   if formats[form] then return finish(file, pcall(require(formats[form][1])[formats[form][3]], file, object)) end
    if referenced == false then file:referenced(false) end
    finish(file, pcall(write, file, object))
 end
 
---- torch.load(name [, 'binary' | 'ascii' | 'b32' | 'b64'] [, long size]) or torch.load(name, {trusted =, format =})
+--- torch.load(name [, 'binary' | 'ascii' | 'b32' | 'b64' | 'npy' | 'npz' | 'safetensors' | 'pytorch'] [, long size]) or
+-- torch.load(name, {trusted =, format =}). Without a form, .npy, .npz, .safetensors and PyTorch's files are known by their first bytes.
 -- `trusted = false` refuses functions, so that loading runs no code of the file.
 function torch.load(name, form, long_size)
    local options = {}
@@ -416,6 +466,10 @@ function torch.load(name, form, long_size)
    if form == 'b32' then form, long_size = 'binary', 4
    elseif form == 'b64' then form, long_size = 'binary', 8 end
    local file = openFile(name, 'r', form or 'binary', long_size)
+   if formats[form] or not form then
+      local ok, found, value = pcall(readForeign, file, form)
+      if not ok or found then return finish(file, ok, ok and value or found) end
+   end
    stateOf(file).trusted = options.trusted ~= false
    return finish(file, pcall(read, file))
 end
