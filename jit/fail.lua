@@ -23,8 +23,8 @@ end
 --- run as a function that returns FAILED instead of raising; run itself when the graph cannot fail or updates inputs.
 function M.guarded(run, graph)
    if not M.mayFail(graph) then return run end
-   local _, _, updates = graph:passes():sizes()
-   if updates > 0 then return run end
+   local ok, functional = pcall(graph.passes, graph)
+   if not ok or select(3, functional:sizes()) > 0 then return run end
    return function(...) return settled(pcall(run, ...)) end
 end
 

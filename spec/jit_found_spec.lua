@@ -201,6 +201,16 @@ describe('a found closure', function()
       end, 5)
    end)
 
+   it('resizes a captured tensor beside an op that may raise', function()
+      agree(function()
+         local b = torch.zeros(2)
+         return function(k)
+            b:resize(2 + k):fill(k)
+            return torch.range(1, 4):index(1, torch.LongTensor {k, 1})
+         end, function() return b end
+      end)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)
