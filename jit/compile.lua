@@ -401,7 +401,7 @@ function State:extend(old, ...)
       release(ctx)
       return entry.fn(...)
    end
-   local why = reasonOf(sizes.difference(old.ctx, ctx) or {kind = 'tensors'})
+   local why = reasonOf(sizes.difference(old.ctx, ctx) or {kind = 'tensors', was = 'sizes of another path', now = 'others'})
    if self:full(why) then return eager(self, ...) end
    self:because(why)
    return enter(self, ctx, emitter, ...)

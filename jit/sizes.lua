@@ -283,13 +283,14 @@ local function sizeGuards(ctx)
    return list
 end
 
---- The first guard on sizes that came out otherwise in another capture of the same closure, or nil.
+--- The first guard on sizes that came out otherwise in another capture of the same closure; nil when the paths part for another reason.
 function M.difference(old, new)
    local a, b = sizeGuards(old), sizeGuards(new)
    for i, g in ipairs(b) do
       local o = a[i]
-      if not o or o.kind ~= g.kind or o.value ~= g.value or o.where ~= g.where then
-         if o and o.where == g.where then g.was, g.now = tostring(o.value), tostring(g.value) end
+      if not o or o.kind ~= g.kind or o.where ~= g.where then return end
+      if o.value ~= g.value then
+         g.was, g.now = o.value, g.value
          return g
       end
    end

@@ -54,8 +54,8 @@ describe('torch.class', function()
    end)
 
    it('calls objects with as many arguments as are written', function()
-      local B = torch.class('relumespec.B', {})
-      function B:__call__(...) return select('#', ...) end
+      local class = torch.class('relumespec.B', {})
+      function class:__call__(...) return select('#', ...) end
       local b = torch.factory 'relumespec.B'()
       assert.equal(0, b())
       assert.equal(1, b(nil))
