@@ -7,11 +7,8 @@ static const struct {
   const char *name;
   rl_graph *(*run)(const rl_graph *);
 } pass_list[] = {
-  { "functionalize", rl_pass_functionalize },
-  { "decompose", rl_pass_decompose },
-  { "fold", rl_pass_fold },
-  { "assemble", rl_pass_assemble },
-  { "fold", rl_pass_fold }, /* a window known now may be what a rule before waited for */
+  { "functionalize", rl_pass_functionalize }, { "decompose", rl_pass_decompose }, { "fold", rl_pass_fold },
+  { "assemble", rl_pass_assemble },           { "fold", rl_pass_fold }, /* a window known now may be what a rule before waited for */
 };
 
 static void pass_show(const char *name, const rl_graph *g) {
