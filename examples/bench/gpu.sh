@@ -13,6 +13,7 @@ busted=/usr/bin/busted
 if [ -n "${2:-}" ]; then
    [ -d /tmp/debs ] || for f in "$2"/*.deb; do dpkg -x "$f" /tmp/debs; done
    root=/tmp/debs/usr
+   [ -d /usr/share/luajit-2.1.0-beta3 ] || { mkdir -p /usr/share && ln -s "$root/share/luajit-2.1.0-beta3" /usr/share/luajit-2.1.0-beta3; }
    export PATH="$root/bin:$PATH" LD_LIBRARY_PATH="$root/lib/x86_64-linux-gnu/openblas-openmp:$root/lib/x86_64-linux-gnu:${LD_LIBRARY_PATH:-}"
    export LUA_PATH="$root/share/luajit-2.1.0-beta3/?.lua;$root/share/lua/5.1/?.lua;$root/share/lua/5.1/?/init.lua;;"
    export LUA_CPATH="$root/lib/x86_64-linux-gnu/lua/5.1/?.so;;"

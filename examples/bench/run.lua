@@ -88,6 +88,7 @@ local function measure(name, mode)
       ms = ms[math.ceil(#ms / 2)], ms_min = ms[1], mib = peakMiB(), first_s = first }
 end
 
+io.stdout:setvbuf 'line'
 torch.setdefaulttensortype(cuda and 'torch.CudaTensor' or 'torch.FloatTensor')
 if opt.serve then
    local step = load(opt.only, opt.modes)

@@ -85,7 +85,7 @@ static void plan_rows(lp_kernel *k, cg_plan *p) {
   int64_t ng = k->inner / p->vec;
   bool sums = k->nscalar || k->ncol;
   int t = 32;
-  while (t < 1024 && ng > t * 4) t *= 2;
+  while (t < 1024 && ng > t * (k->n > 60 ? 1 : 4)) t *= 2; /* long kernels: few elements a thread, as registers are what they run out of */
   while (t < 1024 && ng > t && k->rows * t < 132 * 1024) t *= 2;
   p->tpr = t;
   p->ne = (int)ceil_div(ng, t);

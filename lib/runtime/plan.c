@@ -16,7 +16,7 @@
 /* conv2d, then max(x, 0) (kernels/cpu/conv.c). */
 rl_status rl_k_conv2d_relu_cpu(rl_op op, rl_tensor *const *in, int nin, const rl_attrs *a, rl_tensor *const *out);
 
-static void report_times(const rl_plan *p) {
+void plan_report_times(const rl_plan *p) {
   for (int i = 0; i < p->nstep; i++) {
     const plan_step *s = &p->step[i];
     const cg_launch *l = &p->prog.launch[i];
@@ -204,7 +204,7 @@ rl_status rl_family_probe(rl_family *f, const rl_graph *g, bool strict) {
 
 void rl_plan_free(rl_plan *p) {
   if (!p) return;
-  if (rl_env_int(RL_ENV_DEBUG) >= 2 && p->step) report_times(p);
+  if (rl_env_int(RL_ENV_DEBUG) >= 2 && p->step) plan_report_times(p);
   for (int i = 0; i < p->ncalls; i++) {
     free(p->calls[i].in);
     free(p->calls[i].out);
@@ -261,7 +261,7 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
     }
   }
   gen->counter = base + (uint64_t)p->g->rng_total;
-  if (timed && p->nstep && p->step[0].runs == REPORT_RUNS) report_times(p);
+  if (timed && p->nstep && p->step[0].runs == REPORT_RUNS) plan_report_times(p);
   return RL_OK;
 }
 

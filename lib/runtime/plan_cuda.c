@@ -2,7 +2,8 @@
  *
  * The first run launches step by step, which compiles and tunes what the calls need. Later runs replay a graph. Numbers, seed and counter
  * are read from device memory, which every run fills in. A graph holds addresses: an input whose address changes between runs gets a place of its
- * own that it is copied to; outputs are copied out, so that callers may keep them. What cannot be recorded (a call that waits for the device or
+ * own that it is copied to; two graphs take turns, and an output
+ * that a caller keeps is moved out of the way of the next run. What cannot be recorded (a call that waits for the device or
  * draws at a counter of the host) leaves the plan to run step by step. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ typedef struct recorded {
   void *exec;
   void **in; /* by input: the address it was recorded with */
   cuda_pool *pool;
+  rl_storage **kept; /* by output: where it writes it; callers get this storage */
   uint64_t used;
 } recorded;
 typedef struct plan_cuda {
@@ -38,9 +40,8 @@ typedef struct plan_cuda {
   size_t *stage_bytes; /* of that window */
   int64_t *lo;         /* first byte of the window in the storage */
   bool *moves;         /* by input: its address changes */
-  rl_storage **kept;   /* by output: where graphs write it */
   int64_t runs, misses, replays;
-  bool never;
+  bool never, second;
 } plan_cuda;
 
 /* ---- compiling ---- */
@@ -90,9 +91,7 @@ rl_status plan_cuda_bind(rl_plan *p) {
   d->stage_bytes = calloc(n, sizeof *d->stage_bytes);
   d->lo = calloc(n, sizeof *d->lo);
   d->moves = calloc(n, sizeof *d->moves);
-  d->kept = calloc((size_t)p->g->noutputs + 1, sizeof *d->kept);
-  if (!d->data || !d->grid || !d->stage || !d->stage_bytes || !d->lo || !d->moves || !d->kept)
-    return rl_error_status(RL_OOM, "[compile] out of memory");
+  if (!d->data || !d->grid || !d->stage || !d->stage_bytes || !d->lo || !d->moves) return rl_error_status(RL_OOM, "[compile] out of memory");
   d->num = d->data, d->rng = d->data + (size_t)p->g->nnumbers * 8;
   char *src = whole_source(p);
   rl_status s = src ? RL_OK : rl_error_status(RL_OOM, "[compile] out of memory");
@@ -107,8 +106,11 @@ rl_status plan_cuda_bind(rl_plan *p) {
   return s;
 }
 
-static void drop_graph(plan_cuda *d, recorded *g) {
+static void drop_graph(const rl_plan *p, recorded *g) {
+  plan_cuda *d = p->dev;
   if (g->exec) cuda_graph_free(g->exec);
+  for (int i = 0; g->kept && i < p->g->noutputs; i++) rl_storage_release(g->kept[i]);
+  free(g->kept);
   cuda_pool_free(g->pool, d->where);
   free(g->in);
   memset(g, 0, sizeof *g);
@@ -117,19 +119,17 @@ static void drop_graph(plan_cuda *d, recorded *g) {
 void plan_cuda_free(rl_plan *p) {
   plan_cuda *d = p->dev;
   if (!d) return;
-  for (int i = 0; i < GRAPHS; i++) drop_graph(d, &d->graph[i]);
+  for (int i = 0; i < GRAPHS; i++) drop_graph(p, &d->graph[i]);
   if (p->arena) rl_cuda_free(p->arena, (size_t)p->prog.c.arena, d->where);
   if (d->data) rl_cuda_free(d->data, d->bytes, d->where);
   for (int i = 0; d->stage && i < p->g->ninputs; i++)
     if (d->stage[i]) rl_cuda_free(d->stage[i], d->stage_bytes[i], d->where);
-  for (int i = 0; d->kept && i < p->g->noutputs; i++) rl_storage_release(d->kept[i]);
   for (int i = 0; d->grid && i < p->nstep; i++) free(d->grid[i].args);
   free(d->grid);
   free(d->stage);
   free(d->stage_bytes);
   free(d->lo);
   free(d->moves);
-  free(d->kept);
   free(d);
 }
 
@@ -159,6 +159,7 @@ static rl_status run_steps(rl_plan *p, rl_generator *gen) {
     s->runs++;
   }
   gen->counter = base;
+  if (timed && p->nstep && p->step[0].runs == REPORT_RUNS) plan_report_times(p);
   return RL_OK;
 }
 
@@ -227,11 +228,46 @@ static bool matches(const rl_plan *p, const recorded *g) {
   return true;
 }
 
+/* Nobody but the graph holds what it wrote last. */
+static bool is_free(const rl_plan *p, const recorded *g) {
+  for (int i = 0; i < p->g->noutputs; i++)
+    if (g->kept[i] && __atomic_load_n(&g->kept[i]->refs, __ATOMIC_ACQUIRE) > 1) return false;
+  return true;
+}
+
+/* The graph for these addresses whose outputs are free; of two that are not, the older one. A second is recorded while there is only one: the
+ * caller's modules hold one graph's outputs while the other runs. */
 static recorded *find_graph(rl_plan *p) {
   plan_cuda *d = p->dev;
-  for (int k = 0; k < GRAPHS; k++)
-    if (d->graph[k].exec && matches(p, &d->graph[k])) return &d->graph[k];
-  return NULL;
+  recorded *oldest = NULL;
+  int n = 0;
+  for (int k = 0; k < GRAPHS; k++) {
+    recorded *g = &d->graph[k];
+    if (!g->exec || !matches(p, g)) continue;
+    if (is_free(p, g)) return g;
+    n++;
+    if (!oldest || g->used < oldest->used) oldest = g;
+  }
+  d->second = n == 1;
+  return n >= 2 ? oldest : NULL;
+}
+
+/* Outputs that a caller still holds move out of the graph's memory: their storage takes a copy, the graph a storage of its own again. */
+static rl_status free_outputs(rl_plan *p, recorded *g) {
+  for (int i = 0; i < p->g->noutputs; i++) {
+    rl_storage *s = g->kept[i];
+    if (!s || __atomic_load_n(&s->refs, __ATOMIC_ACQUIRE) == 1) continue;
+    rl_storage *copy = rl_storage_new((rl_dtype)s->dtype, RL_CUDA, s->size);
+    if (!copy) return RL_OOM;
+    RL_TRY(rl_cuda_move_bytes(copy->data, s->data, (size_t)(s->size * rl_dtypes[s->dtype].bytes)));
+    void *mine = s->data;
+    uint8_t where = s->device_index;
+    s->data = copy->data, s->device_index = copy->device_index;
+    copy->data = mine, copy->device_index = where;
+    g->kept[i] = copy;
+    rl_storage_release(s);
+  }
+  return RL_OK;
 }
 
 /* Addresses that were others before: those inputs get a place of their own, and graphs recorded with the old ones go. */
@@ -247,28 +283,29 @@ static rl_status settle_inputs(rl_plan *p) {
     RL_TRY(make_stage(p, i));
     any = true;
   }
-  for (int k = 0; any && k < GRAPHS; k++) drop_graph(d, &d->graph[k]);
+  for (int k = 0; any && k < GRAPHS; k++) drop_graph(p, &d->graph[k]);
   return RL_OK;
 }
 
-static rl_status keep_outputs(rl_plan *p) {
+/* Places for the outputs of a graph that is about to be recorded. */
+static rl_status keep_outputs(rl_plan *p, recorded *g) {
   const cg *c = &p->prog.c;
+  if (!(g->kept = calloc((size_t)p->g->noutputs + 1, sizeof *g->kept))) return rl_error_status(RL_OOM, "[plan] out of memory");
   for (int i = 0; i < p->g->noutputs; i++) {
     int buf = c->node[p->g->outputs[i]].buf;
     const cg_buf *b = &c->buf[buf];
     if (b->place != CG_P_OUTPUT || b->index != i) continue;
-    if (!p->dev->kept[i] && !(p->dev->kept[i] = rl_storage_new(b->dt, RL_CUDA, b->size))) return RL_OOM;
-    set_pointer(p, buf, p->dev->kept[i]->data);
+    if (!(g->kept[i] = rl_storage_new(b->dt, RL_CUDA, b->size))) return RL_OOM;
+    set_pointer(p, buf, g->kept[i]->data);
   }
   return RL_OK;
 }
-/* Fresh memory for the caller with what the graph wrote. */
-static rl_status give_outputs(rl_plan *p) {
-  RL_TRY(plan_make_outputs(p));
-  for (int i = 0; i < p->g->noutputs; i++)
-    if (p->fresh[i])
-      RL_TRY(rl_cuda_move_bytes(p->fresh[i]->data, p->dev->kept[i]->data, (size_t)(p->fresh[i]->size * rl_dtypes[p->fresh[i]->dtype].bytes)));
-  return RL_OK;
+static void give_outputs(rl_plan *p, const recorded *g) {
+  for (int i = 0; i < p->g->noutputs; i++) {
+    if (!g->kept[i]) continue;
+    p->fresh[i] = rl_storage_retain(g->kept[i]);
+    p->fresh[i]->version++;
+  }
 }
 
 static rl_status record(rl_plan *p, rl_generator *gen, recorded **out) {
@@ -276,7 +313,8 @@ static rl_status record(rl_plan *p, rl_generator *gen, recorded **out) {
   recorded *g = &d->graph[0];
   for (int k = 1; k < GRAPHS; k++)
     if (g->exec && (!d->graph[k].exec || d->graph[k].used < g->used)) g = &d->graph[k];
-  drop_graph(d, g);
+  drop_graph(p, g);
+  RL_TRY(keep_outputs(p, g));
   g->in = malloc(sizeof(void *) * (size_t)(p->g->ninputs + 1));
   if (!g->in || !(g->pool = cuda_pool_begin())) return rl_error_status(RL_OOM, "[plan] out of memory");
   for (int i = 0; i < p->g->ninputs; i++) g->in[i] = p->ptr[input_buffer(p, i)];
@@ -294,7 +332,7 @@ static rl_status record(rl_plan *p, rl_generator *gen, recorded **out) {
     return RL_OK;
   }
   if (rl_env_int(RL_ENV_DEBUG) >= 1) fprintf(stderr, "[plan] not recorded as a CUDA graph: %s\n", rl_error_message());
-  drop_graph(d, g);
+  drop_graph(p, g);
   d->never = true;
   return RL_OK;
 }
@@ -302,17 +340,18 @@ static rl_status record(rl_plan *p, rl_generator *gen, recorded **out) {
 static rl_status replay(rl_plan *p, rl_tensor *const *in, rl_generator *gen, bool *done) {
   plan_cuda *d = p->dev;
   recorded *g = find_graph(p);
-  if (!g) RL_TRY(settle_inputs(p));
-  RL_TRY(keep_outputs(p));
+  if (!g && !d->second) RL_TRY(settle_inputs(p));
   point_to_stages(p);
   if (!g) RL_TRY(record(p, gen, &g));
   if (!g) return RL_OK;
+  RL_TRY(free_outputs(p, g));
   g->used = (uint64_t)++d->replays;
   RL_TRY(copy_stages(p, in, false));
   RL_TRY(cuda_graph_launch(g->exec));
   RL_TRY(copy_stages(p, in, true));
   *done = true;
-  return give_outputs(p);
+  give_outputs(p, g);
+  return RL_OK;
 }
 
 /* Inputs are bound; outputs are made here. */

@@ -51,6 +51,7 @@ struct rl_plan {
   rl_plan_info info;
 };
 
+void plan_report_times(const rl_plan *p); /* what launches took, on stderr */
 rl_status plan_make_outputs(rl_plan *p);
 rl_status plan_run_call(const plan_call *k, rl_generator *gen, uint64_t base);
 

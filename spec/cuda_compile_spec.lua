@@ -1,0 +1,68 @@
+-- torch.compile on CUDA tensors: what the same closure gives on the CPU; results that callers keep; whole steps as recorded graphs.
+local C = require 'relume.core'
+local count, why = C.cuda.count()
+local cutorch = count > 0 and require 'cutorch' or nil
+
+local function gpu(name, f)
+   it(name, function()
+      if not cutorch then return pending(why) end
+      f()
+   end)
+end
+
+describe('compiled on CUDA', function()
+   gpu('rows, columns and whole sums agree with eager on the CPU', function()
+      local function f(x, w)
+         local y = torch.cmul(torch.tanh(x), w:expandAs(x))
+         local n = (y - y:mean(2):expandAs(y)):pow(2):sum(2):add(1e-5):sqrt()
+         local z = torch.cdiv(y, n:expandAs(y))
+         return z, z:sum(1), z:max(2), torch.exp(z):sum()
+      end
+      for _, size in ipairs {{3, 5}, {40, 64}, {7, 1000}} do
+         local x, w = torch.FloatTensor(unpack(size)):uniform(-1, 1), torch.FloatTensor(1, size[2]):uniform(-1, 1)
+         local g = torch.compile(f, {fullgraph = true})
+         local want = {f(x, w)}
+         for _ = 1, 4 do
+            local got = {g(x:cuda(), w:cuda())}
+            for k = 1, 3 do assert.near(got[k]:float(), want[k], 2e-5) end
+            assert.is_true(math.abs(got[4] - want[4]) < 1e-4 * math.abs(want[4]))
+         end
+      end
+   end)
+
+   gpu('results that are kept stay as they were', function()
+      local x = torch.CudaTensor(50, 20):uniform()
+      local w = torch.CudaTensor(20, 20):uniform()
+      local f = torch.compile(function(a)
+         local y = torch.mm(a, w)
+         local z = torch.mm(torch.tanh(y), w)
+         return y, torch.mm(z, w)
+      end, {fullgraph = true})
+      local kept, want = {}, {}
+      for i = 1, 7 do
+         x:fill(i)
+         kept[i], want[i] = {f(x)}, {torch.mm(x, w):float()}
+      end
+      for i = 1, 7 do assert.near(kept[i][1]:float(), want[i][1], 1e-4) end
+   end)
+
+   gpu('draws are those of eager, step after step', function()
+      local x = torch.CudaTensor(64, 33):fill(1)
+      local function g(a) return torch.cmul(a, a.new(64, 33):uniform()) end
+      local f = torch.compile(g, {fullgraph = true})
+      torch.manualSeed(3)
+      local want = {}
+      for i = 1, 4 do want[i] = g(x):float() end
+      torch.manualSeed(3)
+      for i = 1, 4 do assert.near(f(x):float(), want[i], 1e-6) end
+   end)
+
+   gpu('autocast runs products in a half type', function()
+      local a, b = torch.CudaTensor(30, 40):uniform(), torch.CudaTensor(40, 20):uniform()
+      local exact = torch.mm(a, b)
+      local rough = torch.autocast('BFloat16', torch.mm, a, b)
+      assert.equal('torch.CudaTensor', rough:type())
+      local off = (rough - exact):abs():max()
+      assert.is_true(off > 0 and off < 0.2)
+   end)
+end)
