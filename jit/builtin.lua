@@ -246,7 +246,7 @@ local function protected(ctx, f, args, via)
    local ok, r = pcall(ctx.call, ctx, f, args)
    if ok then return true, r end
    if not breaks.isRaised(r) then error(r, 0) end
-   if r.runtime then ctx:brk('error-in-pcall', r.runtime) end
+   if r.runtime and not r.exact then ctx:brk('error-in-pcall', r.runtime) end
    ctx:unwind(depth)
    return false, r.value
 end

@@ -19,7 +19,7 @@ M.wholes = {storage = true, storageOffset = true, resize = true, resizeAs = true
 M.refused = {}                                     -- C function -> {break id, detail}
 
 local function notCallable(ctx, fn)
-   ctx:raise(('attempt to call a %s value'):format(value.luatype(fn)))
+   ops.operandError(ctx, 'call', fn)
 end
 
 --- True when the function, or the object whose method it is, is marked by torch.compiler.disable.

@@ -37,8 +37,11 @@ function Context:brk(id, detail, where, at, rest)
 end
 
 --- Raises a run-time error of the evaluated program, with Lua's position in front.
-function Context:raise(message)
-   error(breaks.raised(const(self:where() .. ': ' .. message), message), 0)
+-- exact: the text is LuaJIT's own to the letter, so that pcall can give it as a result.
+function Context:raise(message, exact)
+   local e = breaks.raised(const(self:where() .. ': ' .. message), message)
+   e.exact = exact
+   error(e, 0)
 end
 
 -- Guards -----------------------------------------------------------------------------------------------------------------------

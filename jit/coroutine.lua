@@ -23,7 +23,7 @@ end
 
 -- What a body raised: the path has to stop where its coroutine was made, unless the program's own error is a result.
 local function failed(ctx, co, e, catch)
-   if catch and breaks.isRaised(e) and not e.runtime then return {FALSE, e.value, n = 2} end
+   if catch and breaks.isRaised(e) and (e.exact or not e.runtime) then return {FALSE, e.value, n = 2} end
    ctx.coroutineAt = math.min(ctx.coroutineAt or co.at, co.at)
    if breaks.isRaised(e) then ctx:brk('coroutine', 'an error in one') end
    error(e, 0)

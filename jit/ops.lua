@@ -2,6 +2,8 @@
 -- Numbers loaded from the program stay expressions; numbers that the graph computes become tensor ops.
 
 local value = require 'relume.jit.value'
+local names = require 'relume.jit.names'
+local resume = require 'relume.jit.resume'
 local const, NIL, isNumber, luatype = value.const, value.NIL, value.isNumber, value.luatype
 local okC, C = pcall(require, 'relume.core')
 
@@ -56,9 +58,32 @@ local function describe(ctx, v)
    return ('a %s value'):format(luatype(v))
 end
 
+-- Operands of the instructions that can raise for one, by what they attempt.
+local operands = {['perform arithmetic on'] = {UNM = 'd', POW = 'bc'}, ['get length of'] = {LEN = 'd'}, call = {CALL = 'a', CALLM = 'a'},
+   index = {TGETV = 'b', TGETS = 'b', TGETB = 'b', TSETV = 'b', TSETS = 'b', TSETB = 'b'}}
+for _, op in ipairs {'ADD', 'SUB', 'MUL', 'DIV', 'MOD'} do
+   for form, letters in pairs {VN = 'b', NV = 'b', VV = 'bc'} do operands['perform arithmetic on'][op .. form] = letters end
+end
+
+--- Raises LuaJIT's error for an operand of the running instruction, with the name of the variable that it is in.
+function M.operandError(ctx, what, v)
+   local f = ctx.frames[#ctx.frames]
+   local p, pc = f and f.proto, f and f.pc - 1
+   local i = p and p.code[pc]
+   ctx:needType(v)
+   for letter in (i and operands[what] and operands[what][i.op] or ''):gmatch '%a' do
+      if f.slots[i[letter]] == v and not resume.origin(p) then
+         local kind, name = names.slot(p, pc, i[letter])
+         if kind then ctx:raise(("attempt to %s %s '%s' (a %s value)"):format(what, kind, name, luatype(v)), true) end
+         ctx:raise(('attempt to %s %s'):format(what, describe(ctx, v)), true)
+      end
+   end
+   ctx:raise(('attempt to %s %s'):format(what, describe(ctx, v)))
+end
+
 local function arithError(ctx, a, b)
    local bad = tonum(ctx, a) and b or a
-   ctx:raise(('attempt to perform arithmetic on %s'):format(describe(ctx, bad)))
+   M.operandError(ctx, 'perform arithmetic on', bad)
 end
 
 --- a op b for op in add sub mul div mod pow.
@@ -166,8 +191,10 @@ end
 
 local function orderError(ctx, a, b)
    local ta, tb = luatype(a), luatype(b)
-   if ta == tb then ctx:raise(('attempt to compare two %s values'):format(ta)) end
-   ctx:raise(('attempt to compare %s with %s'):format(ta, tb))
+   ctx:needType(a)
+   ctx:needType(b)
+   if ta == tb then ctx:raise(('attempt to compare two %s values'):format(ta), true) end
+   ctx:raise(('attempt to compare %s with %s'):format(ta, tb), true)
 end
 
 -- How a test's outcome goes on behind a graph break in its metamethod, negated.
@@ -229,7 +256,7 @@ function M.len(ctx, v)
    end
    local h = M.metamethod(ctx, v, '__len')
    if h then return ctx:call(h, {v, v, n = 2})[1] or NIL end
-   ctx:raise(('attempt to get length of %s'):format(describe(ctx, v)))
+   M.operandError(ctx, 'get length of', v)
 end
 M.lenMetamethods = #setmetatable({}, {__len = function() return 7 end}) == 7
 
@@ -296,7 +323,7 @@ function M.index(ctx, t, key)
    elseif k == 'const' and type(t.v) == 'cdata' then
       return ctx:elementGet(t, key)
    end
-   ctx:raise(('attempt to index %s'):format(describe(ctx, t)))
+   M.operandError(ctx, 'index', t)
 end
 
 --- t[key] = v
@@ -317,7 +344,7 @@ function M.newindex(ctx, t, key, v)
    elseif k == 'tensor' or k == 'udata' then
       return ctx:elementSet(t, key, v)
    end
-   ctx:raise(('attempt to index %s'):format(describe(ctx, t)))
+   M.operandError(ctx, 'index', t)
 end
 
 return M

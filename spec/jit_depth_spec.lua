@@ -97,7 +97,7 @@ local programs = {
          local ok, e = pcall(function(a) a:add(1) local t = nil a:mul(2) return t.foo end, x)
          return ok, e, x * 2
       end
-   end, 2, 1, 2},
+   end, 2, 0, 2},
    ['in xpcall, before an error that is a table'] = {function()
       return function(x)
          local ok, e = xpcall(function() x:add(1) silent() error {code = x:sum()} end, function(e) return e.code end)

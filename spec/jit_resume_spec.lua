@@ -180,7 +180,7 @@ local programs = {
    end end, 3},
    ['errors caught inside'] = {function() return function(x)
       local y = x + 1
-      local ok, e = pcall(function() return nil + 1 end)
+      local ok, e = pcall(function() return x + torch.ones(2) end)
       return ok, e, y * 2
    end end, 2},
    ['an error behind a break'] = {function()

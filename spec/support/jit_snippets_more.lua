@@ -85,5 +85,11 @@ return {
    coroutineBreaks = [[return function(n) local k = 0 local co = coroutine.wrap(function() for i = 1, 3 do io.write '' k = k + i coroutine.yield(k) end end) local a = co() io.write '' local b = co() return a, b, k, pcall(coroutine.wrap(function() error('x', 0) end)) end, {{1},{2}}]],
    coroutineUpvalues = [[return function(n) local log = {} local co = coroutine.create(function(...) local a = select('#', ...) local function f() a = a + 1 return a end log[1] = f coroutine.yield(f()) coroutine.yield(f()) end) coroutine.resume(co, 1, 2) coroutine.resume(co) local f = log[1] return f(), f(), n end, {{1}, {2}}, nil]],
    coroutineErrors = [[return function() local co co = coroutine.create(function() return coroutine.resume(co) end) local a, b, c = coroutine.resume(co) return a, b, c, pcall(function() local w = coroutine.wrap(function() end) w() w() end), coroutine.resume(coroutine.create(function() local t = nil return t.x end)) end, {{}}]],
-}, {badArguments = 8, callChain = 1, comparisonMixed = 1, coroutineBreaks = 6, coroutineErrors = 8, coroutineEscapes = 2, loadstringUse = 1,
-   metatableField = 1, nanKey = 3, nextErrors = 1, runtimeErrors = 13, selectErrors = 1, selectForms = 1, setfenvUse = 1, typeForms = 2}
+   errorNames = [[local up, o = nil, {f = {}} return function(a, b) local l, m local function p(f, ...) local ok, e = pcall(f, ...) return e end
+      return p(function() return a + 1 end), p(function(x) return x.y end), p(function(x) local z = x z.y = 1 end), p(function() return up.z end), p(function() up() return 1 end), p(function() local k = o.f.g.h return k end),
+         p(function() o:none() return 1 end), p(function() o.f.none(1) return 1 end), p(function() local q = l + m return q end), p(function() local q = 2 ^ m return q end), p(function() local q = #b return q end), p(function() local q = -b return q end),
+         p(function() local q = o.f[1][2] return q end), p(function() local q = (b)[a] return q end), p(function() noSuchGlobal.x = 1 end), p(function() local q = noSuchGlobal2.y return q end), p(function(x) for i = 1, 2 do x = x.next end return x end, {}),
+         p(function() local t = {} t.x.y = 1 end), p(function() return (a or b) .. 1 end), p(function() local q = 'x' * b return q end), p(function() local q = a % o return q end), p(function() local q = o < 1 return q end), p(function() local q = a <= b return q end) end,
+      {{nil, nil}, {1, nil}, {'s', true}, {nil, {}}}]],
+}, {badArguments = 8, errorNames = 4, callChain = 1, coroutineBreaks = 6, coroutineErrors = 8, coroutineEscapes = 2, loadstringUse = 1,
+   metatableField = 1, nanKey = 3, nextErrors = 1, runtimeErrors = 2, selectErrors = 1, selectForms = 1, setfenvUse = 1, typeForms = 2}
