@@ -130,7 +130,7 @@ function Context:isWindow(v)
    local id = v.src.id
    if not self.marks.window[id] or self.marks.fixed[id] or v.facts.requiresGrad or #v.facts.sizes == 0 then return end
    local backend = self.opts.backend
-   if backend and backend ~= 'c' or not C.planCompiles() then return end
+   if backend and backend ~= 'c' or not C.planCompiles() or v.facts.type:find 'Cuda' then return end
    for _, other in ipairs(self.inputs) do
       if other.facts.storage == v.facts.storage then return end
    end

@@ -127,7 +127,7 @@ static int watch_gc(lua_State *L) {
   return 0;
 }
 
-static const bind_reg core[] = { { "history", history }, { "viewOf", view_of }, { "reaches", reaches },          { "savedStorages", saved_storages },
+static const bind_reg core[] = { { "history", history }, { "viewOf", view_of },           { "reaches", reaches }, { "savedStorages", saved_storages },
                                  { "watch", watch_new }, { "recordWrite", record_write }, { NULL, NULL } };
 
 void bind_open_history(lua_State *L) {
