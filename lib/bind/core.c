@@ -1,6 +1,7 @@
 /* Core of the binding: module entry, boxes, errors, arguments, results, the collector's share of native memory.
  * Lua values -> rl_tensor pointers -> rl_call -> Lua values. */
 #include "bind.h"
+#include "../runtime/cuda.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -318,18 +319,24 @@ void bind_into(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_a
  * `budget` bytes (what was live after the last cycle, 32 MB at least), a full collection when live memory still grew by twice that. */
 static RL_TLS int64_t gc_debt, gc_since, gc_live;
 
-static void pressure_step(lua_State *L) {
+/* Bytes that live tensors hold, on the host and on GPUs. */
+static int64_t live_bytes(void) {
   rl_mem_stats st;
+  rl_cuda_stats there;
   rl_mem_get(&st);
+  rl_cuda_mem_get(&there);
+  return st.live + there.live;
+}
+
+static void pressure_step(lua_State *L) {
   int64_t budget = RL_MAX(gc_live, (int64_t)32 << 20), heap = lua_gc(L, LUA_GCCOUNT, 0);
   gc_since += gc_debt;
-  bool full = st.live - gc_live > 2 * budget;
+  bool full = live_bytes() - gc_live > budget * 2;
   int64_t work = (int64_t)((double)heap * 2 * (double)gc_debt / (double)budget) + 1;
   gc_debt = 0;
   if (full) lua_gc(L, LUA_GCCOLLECT, 0);
   else if (!lua_gc(L, LUA_GCSTEP, (int)RL_MIN(work, 1 << 20))) return;
-  rl_mem_get(&st);
-  gc_live = st.live;
+  gc_live = live_bytes();
   gc_since = 0;
 }
 
