@@ -38,7 +38,7 @@ describe('CmdLine', function()
       cmd:option('-gpu', false, 'flag')
       local p = cmd:parse{'data.t7', '-lr', '3', '-gpu'}
       assert.same({file = 'data.t7', lr = 3, name = 'x', gpu = true}, p)
-      assert.equal('run,gpu=true,lr=3', cmd:string('run', {lr = 3, name = 'x', gpu = true}, {}))
+      assert.equal('run,gpu=t,lr=3', cmd:string('run', {lr = 3, name = 'x', gpu = true}, {}))
       assert.is_true(cmd:parse{'f', '-gpu', 'true'}.gpu)
    end)
 end)

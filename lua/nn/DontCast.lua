@@ -33,7 +33,7 @@ function DontCast:__init(module, castin, castout, moduleType)
       self.moduleType = typeOf(module.output) or typeOf((module:parameters()))
       if not self.moduleType then error 'Cannot extrapolate moduleType. Provide constructor argument 4' end
    end
-   self.outerType = self.moduleType or module:type()
+   self.outerType = torch.getdefaulttensortype()
 end
 
 function DontCast:updateOutput(input)

@@ -15,5 +15,7 @@ end
 function FeatureLPPooling:compute(input)
    local d = self.batch_mode and 1 or 0
    local windows = op.unfold(op.pow(input, self.power), d, self.width, self.stride)
-   return op.pow(op.sum(windows, {input:dim()}, false), 1 / self.power)
+   local sum = op.sum(windows, {input:dim()}, false)
+   local zero = op.eq(sum, 0) -- where the norm has no derivative: 0 there
+   return op.where(zero, 0, op.pow(op.where(zero, 1, sum), 1 / self.power))
 end

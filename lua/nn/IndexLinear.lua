@@ -4,7 +4,8 @@ local op = require('relume.core').op
 local IndexLinear = torch.class('nn.IndexLinear', 'nn.Module')
 
 --- doGradInput (false); keysOffset (0): added to the keys; weight, bias: memory to use; normalize: four more columns in front of the weights
--- hold a key's largest |value|, its inverse, 1 once seen, and a shift. weight is (inputSize, outputSize), or with those four.
+-- hold a key's largest |value|, its inverse, 1 once seen, and a shift. weight is (inputSize, outputSize), or with those four; it begins at 0,
+-- as in the original, and reset() draws it.
 -- Inputs: {keys, values}, {{keys ...}, {values ...}} or {all keys, all values, sizes}.
 function IndexLinear:__init(inputSize, outputSize, doGradInput, keysOffset, weight, bias, normalize)
    nn.Module.__init(self)
@@ -16,7 +17,6 @@ function IndexLinear:__init(inputSize, outputSize, doGradInput, keysOffset, weig
    self.weightDecay = 0
    self.doGradInput = doGradInput or false
    self.offset = keysOffset and keysOffset - 1 or -1
-   if not weight then self:reset() end
 end
 
 function IndexLinear:reset(stdv)

@@ -8,8 +8,8 @@ local function flat(t)
    return t:contiguous():view(-1)
 end
 
--- (inputs, outputs) matrix whose column i is what get returns for the gradient that is 1 at output i.
-local function byBackward(module, input, n, get)
+--- (inputs, outputs) matrix whose column i is what get returns for the gradient that is 1 at output i.
+function Jacobian.byBackward(module, input, n, get)
    module:forward(input)
    local dout = module.output.new(module.output:size()):zero()
    local sdout = dout:view(-1)
@@ -29,7 +29,7 @@ end
 --- Matrix of d output / d input (or d param, with its gradient dparam) as backward gives it.
 function Jacobian.backward(module, input, param, dparam)
    local n = (param or input):nElement()
-   return byBackward(module, input, n, function(din) return dparam or din end)
+   return Jacobian.byBackward(module, input, n, function(din) return dparam or din end)
 end
 
 --- The same for a learnt parameter through accUpdateGradParameters with learning rate 1.
@@ -61,8 +61,9 @@ function Jacobian.forward(module, input, param, perturbation)
    param = param or input
    perturbation = perturbation or 1e-6
    local storage, at = param:storage(), {}
-   assert(param:isContiguous(), 'param must be contiguous')
-   for i = 1, param:nElement() do at[i] = param:storageOffset() + i - 1 end
+   assert(param:isContiguous() or param:dim() == 1, 'param must be contiguous')
+   local step = param:dim() == 1 and param:stride(1) or 1
+   for i = 1, param:nElement() do at[i] = param:storageOffset() + (i - 1) * step end
    local rows = {}
    for i = 1, #at do
       local old = storage[at[i]]
@@ -114,9 +115,57 @@ function Jacobian.testJacobianUpdateParameters(module, input, param, minval, max
    return (fprop - bprop):abs():max()
 end
 
+-- The diagonal of the Hessian of the sum of squares of a linear module's outputs, halved: sums of squared derivatives.
+local function squaredDerivatives(module, input, name)
+   module:forward(input)
+   local dout = module.output.new(module.output:size()):zero()
+   local sdout, sum = dout:view(-1), nil
+   for i = 1, sdout:size(1) do
+      dout:zero()
+      sdout[i] = 1
+      module:zeroGradParameters()
+      module:updateGradInput(input, dout)
+      module:accGradParameters(input, dout)
+      local g = flat(module[name])
+      sum = sum and sum:addcmul(g, g) or torch.cmul(g, g)
+   end
+   return sum
+end
+
+local function testDiagHessian(module, input, name, diagonal, minval, maxval)
+   randomize(input, minval, maxval)
+   module:initDiagHessianParameters()
+   module:forward(input)
+   for _, field in ipairs {'diagHessianWeight', 'diagHessianBias'} do
+      if module[field] then module[field]:zero() end
+   end
+   local ones = module.output.new(module.output:size()):fill(1)
+   module:updateDiagHessianInput(input, ones)
+   module:accDiagHessianParameters(input, ones)
+   return (flat(module[diagonal]) - squaredDerivatives(module, input, name)):abs():max()
+end
+
+--- Largest errors of what nn.hessian gives for a linear module, at its input, weight and bias.
+function Jacobian.testDiagHessianInput(module, input, minval, maxval)
+   return testDiagHessian(module, input, 'gradInput', 'diagHessianInput', minval, maxval)
+end
+
+function Jacobian.testDiagHessianWeight(module, input, minval, maxval)
+   return testDiagHessian(module, input, 'gradWeight', 'diagHessianWeight', minval, maxval)
+end
+
+function Jacobian.testDiagHessianBias(module, input, minval, maxval)
+   return testDiagHessian(module, input, 'gradBias', 'diagHessianBias', minval, maxval)
+end
+
 --- Errors of output and gradInput of a module after it was written and read.
 function Jacobian.testIO(module, input, minval, maxval)
    randomize(input, minval, maxval)
+   return Jacobian.errorsOfCopy(module, input)
+end
+
+--- The same for the input as it is.
+function Jacobian.errorsOfCopy(module, input)
    local go = module:forward(input):clone():copy(torch.rand(module.output:nElement()))
    local copy = nn.utils.copyObject(module)
    module:zeroGradParameters()

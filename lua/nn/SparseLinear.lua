@@ -53,14 +53,14 @@ function SparseLinear:compute(input, weight, bias)
    return single and y:select(1, 1) or y
 end
 
--- {index, gradient} for every index, where asked for.
+-- A list of {index, gradient} for every index, one a sample, where asked for.
 function SparseLinear:updateGradInput(input, gradOutput)
    if not self.doGradInput then return self.gradInput end
-   local list, single = samples(input)
+   local list = samples(input)
    local g = torch.mm(gradOutput:dim() == 1 and gradOutput:view(1, -1) or gradOutput, self.weight)
    local index, out = torch.range(1, g:size(2)):type(g:type()), {}
    for i = 1, #list do out[i] = torch.cat(index:view(-1, 1), g[i]:contiguous():view(-1, 1), 2) end
-   self.gradInput = single and out[1] or out
+   self.gradInput = out
    return self.gradInput
 end
 

@@ -33,11 +33,6 @@ function SpatialFullConvolution:reset(stdv)
    return conv.reset(self, self.nInputPlane * self.kH * self.kW, stdv)
 end
 
--- What must be added so that the output has the target's size.
-local function adjust(target, size, stride, kernel, pad)
-   return target - ((size - 1) * stride - 2 * pad + kernel)
-end
-
 -- input is a tensor, or {tensor, tensor whose height and width the output is to have}.
 function SpatialFullConvolution:compute(input, weight, bias)
    local adjW, adjH = self.adjW or 0, self.adjH or 0
@@ -45,8 +40,8 @@ function SpatialFullConvolution:compute(input, weight, bias)
    if type(input) == 'table' then
       x = input[1]
       local like, d, n = input[2], input[2]:dim(), x:dim()
-      adjH = adjust(like:size(d - 1), x:size(n - 1), self.dH, self.kH, self.padH)
-      adjW = adjust(like:size(d), x:size(n), self.dW, self.kW, self.padW)
+      adjH = conv.adjust(like:size(d - 1), x:size(n - 1), self.dH, self.kH, self.padH)
+      adjW = conv.adjust(like:size(d), x:size(n), self.dW, self.kW, self.padW)
    end
    local single
    x, single = conv.batch(x, 3)

@@ -1,4 +1,4 @@
--- VolumetricFractionalMaxPooling (Graham, 2014): as SpatialFractionalMaxPooling, over (planes, time, height, width).
+-- VolumetricFractionalMaxPooling (Graham, 2014): as SpatialFractionalMaxPooling, over (planes, height, width, time).
 
 local conv, regions = require 'nn.conv', require 'nn.regions'
 local VolumetricFractionalMaxPooling = torch.class('nn.VolumetricFractionalMaxPooling', 'nn.Module')
@@ -25,6 +25,6 @@ end
 function VolumetricFractionalMaxPooling:compute(input)
    local x, single = conv.batch(input, 4)
    local r, axis = self:samples(x), Spatial.axis
-   return conv.unbatch(regions.max(x, {axis(x, 3, self.outT, self.ratioT, self.poolSizeT, r, 1),
-      axis(x, 4, self.outH, self.ratioH, self.poolSizeH, r, 3), axis(x, 5, self.outW, self.ratioW, self.poolSizeW, r, 2)}), single)
+   return conv.unbatch(regions.max(x, {axis(x, 3, self.outH, self.ratioH, self.poolSizeH, r, 3),
+      axis(x, 4, self.outW, self.ratioW, self.poolSizeW, r, 2), axis(x, 5, self.outT, self.ratioT, self.poolSizeT, r, 1)}), single)
 end

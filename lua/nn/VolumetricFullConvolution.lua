@@ -24,10 +24,19 @@ function VolumetricFullConvolution:reset(stdv)
    return conv.reset(self, self.kT * self.kW * self.kH * self.nInputPlane, stdv)
 end
 
+-- input is a tensor, or {tensor, tensor whose time, height and width the output is to have}.
 function VolumetricFullConvolution:compute(input, weight, bias)
-   local x, single = conv.batch(input, 4)
-   return conv.unbatch(volume.convTranspose(x, weight, bias, {self.dT, self.dH, self.dW}, {self.padT, self.padH, self.padW},
-      {self.adjT or 0, self.adjH or 0, self.adjW or 0}), single)
+   local x, adj = input, {self.adjT or 0, self.adjH or 0, self.adjW or 0}
+   if type(input) == 'table' then
+      x = input[1]
+      local like, d, n = input[2], input[2]:dim(), x:dim()
+      for i, axis in ipairs {'T', 'H', 'W'} do
+         adj[i] = conv.adjust(like:size(d - 3 + i), x:size(n - 3 + i), self['d' .. axis], self['k' .. axis], self['pad' .. axis])
+      end
+   end
+   local single
+   x, single = conv.batch(x, 4)
+   return conv.unbatch(volume.convTranspose(x, weight, bias, {self.dT, self.dH, self.dW}, {self.padT, self.padH, self.padW}, adj), single)
 end
 
 VolumetricFullConvolution.__tostring__ = nn.VolumetricConvolution.__tostring__

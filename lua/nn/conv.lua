@@ -36,6 +36,11 @@ function conv.batch(x, dim)
    return unsqueeze(x, 0), true
 end
 
+--- What a transposed convolution's output needs beyond (size - 1) stride - 2 pad + kernel to have the target's size.
+function conv.adjust(target, size, stride, kernel, pad)
+   return target - ((size - 1) * stride - 2 * pad + kernel)
+end
+
 --- Undoes batch.
 function conv.unbatch(y, single)
    return single and y:select(1, 1) or y

@@ -11,7 +11,7 @@ local absent = {}
 
 -- The class's constructor table; nil for names that are no class of ours, and while its file runs.
 local function load(_, name)
-   if type(name) ~= 'string' or absent[name] or not name:find '^%u' then return nil end
+   if type(name) ~= 'string' or absent[name] or not (name:find '^%u' or name == 'hessian') then return nil end
    local module = 'nn.' .. name
    absent[name] = true
    if package.loaded[module] then return rawget(nn, name) end -- or being loaded

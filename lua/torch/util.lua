@@ -4,15 +4,16 @@ local torch = C.torch
 
 local started
 
---- Starts the clock that torch.toc reads.
+--- Seconds since 1970, with a fraction; also starts the clock that torch.toc() reads.
 function torch.tic()
-   started = C.clock()
+   started = C.now()
+   return started
 end
 
---- Seconds since torch.tic; prints them when asked.
-function torch.toc(verbose)
-   local s = C.clock() - (started or C.clock())
-   if verbose then print(s) end
+--- Seconds since the time that torch.tic gave, or since its last call; torch.toc(true) prints them.
+function torch.toc(since)
+   local s = C.now() - (type(since) == 'number' and since or started or C.now())
+   if since == true then print(s) end
    return s
 end
 
