@@ -94,8 +94,9 @@ end
 local function callee(ctx, state, f, i)
    if not i.op:find '^CALL' then return end
    local v = f.slots[i.a]
-   if v.k ~= 'func' or not v.real or v.byproto or not bytecode.id(v.real) then return end
+   if v.k ~= 'func' or not v.real or not bytecode.id(v.real) then return end
    ctx:needFunc(v)
+   if v.byproto then return end -- another closure of the same function may come
    return i.a, state:child(v.real)
 end
 

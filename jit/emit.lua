@@ -502,7 +502,9 @@ function Emit:viewsOfBases()
    end
    for i = 1, outputs.n do
       local fake = outputs[i] and not outputs[i].src and outputs[i].fake
-      local base = fake and not fake:requiresGrad() and select(4, C.history(fake))
+      local base, leaf
+      if fake and not fake:requiresGrad() then base, leaf = select(4, C.history(fake)) end
+      if base and not at[tostring(base)] and leaf:requiresGrad() then self.ctx:brk('grad-escapes', 'a view of a leaf') end
       if base and at[tostring(base)] then self:line('viewOf(%s, o__%d)', at[tostring(base)], i) end
    end
 end

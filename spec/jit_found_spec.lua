@@ -211,6 +211,19 @@ describe('a found closure', function()
       end)
    end)
 
+   it('calls the closure of this call at a break inside of it', function()
+      agree(function()
+         local out = {}
+         return function(k)
+            local x = torch.ones(2) * k
+            local function inner() io.write '' return x[1] + 1 end
+            io.write ''
+            out[k] = inner()
+            return out[k]
+         end
+      end, 7)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)

@@ -26,13 +26,22 @@ end
 
 local function join(list) return table.concat(list, 'x') end
 
+-- Strides; that of a dimension of one element means nothing.
+local function strides(t)
+   local list = t:stride():totable()
+   for d = 1, #list do
+      if t:size(d) == 1 then list[d] = '-' end
+   end
+   return join(list)
+end
+
 function Shot:tensor(path, t)
    if not self:first(path, torch.typename(t), t) then return end
    local n = t:nElement()
    local leaf = not t:requiresGrad() or t:isLeaf()
    self:put(path .. ':size', join(t:size():totable()))
    if n > 0 then
-      self:put(path .. ':stride', join(t:stride():totable()))
+      self:put(path .. ':stride', strides(t))
       if leaf then
          local s = tostring(t:storage() and torch.pointer(t:storage()))
          if not self.ids[s] then self.count = self.count + 1 self.ids[s] = self.count end
