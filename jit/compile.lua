@@ -428,13 +428,20 @@ function State:failing(entry, ...)
    return ok and list or {}
 end
 
+-- How far an entry is from a call by its failing guards: infinite when some could not be run, far when a branch went the other way.
+local function distance(list)
+   if #list == 0 or not guard.goesOn(list[#list][1]) then return math.huge end
+   local d = #list
+   for _, failed in ipairs(list) do d = d + (failed[1].kind == 'test' and 1000 or 0) end
+   return d
+end
+
 -- The entry that fits the call best, and its failing guards: an entry of another path says nothing about what changed on this one.
 function State:nearest(entry, ...)
    local best, list = entry, self:failing(entry, ...)
-   local function whole(l) return #l > 0 and guard.goesOn(l[#l][1]) end
    for _, other in ipairs(self.entries) do
       local l = other ~= entry and self:failing(other, ...) or {}
-      if whole(l) and (not whole(list) or #l < #list) then best, list = other, l end
+      if distance(l) < distance(list) then best, list = other, l end
    end
    return best, list
 end

@@ -111,4 +111,27 @@ describe('tables that grow', function()
       assert.equal(0, r.limit)
       assert.is_true(r.entries <= 8, tostring(r))
    end)
+
+   it('behind a branch, with and without a break', function()
+      for _, text in ipairs {false, true} do
+         local function make()
+            local log = {}
+            return function(x, i)
+               local y = x * 2
+               if i % 3 == 0 then log[#log + 1] = text and ('%.3f'):format(y:sum() * i) or i end
+               return y
+            end, log
+         end
+         local f, shown = make()
+         local g, got = make()
+         local c = torch.compile(g)
+         for i = 1, 30 do
+            assert.is_true(torch.equal(f(torch.ones(2), i), c(torch.ones(2), i)))
+         end
+         assert.same(shown, got)
+         local r = torch.explain(c, torch.ones(2), 1)
+         assert.equal(0, r.limit)
+         assert.is_true(r.compiles <= 8, tostring(r.compiles))
+      end
+   end)
 end)
