@@ -1,5 +1,6 @@
 -- Closures: training code as programs of Torch7 write it (nothing -> list of {name, make}). make() gives a step, called with its number, that returns
 -- a number, and the parameters that it trains. capture.lua compiles each; none was written for it.
+-- luacheck: globals closures
 require 'torch'
 require 'nn'
 require 'nngraph'
@@ -105,7 +106,7 @@ add('table modules', function()
 end)
 
 do
-   local Scale = torch.class('closures.Scale', 'nn.Module') -- luacheck: globals closures
+   local Scale = torch.class('closures.Scale', 'nn.Module')
    function Scale:__init(n)
       nn.Module.__init(self)
       self.weight, self.gradWeight = torch.Tensor(n):uniform(0.5, 1.5), torch.Tensor(n):zero()
