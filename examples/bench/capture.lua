@@ -159,8 +159,8 @@ compiles count all functions that capture made of the step (a step is captured a
 ]]
 
 local function line(r)
-   return ('| %s | %d | %d | %d | %.0f | %d | %d | %.1f %% | %.0e | %d |'):format(r.name, r.graphs, r.breaks, r.ops, r.ops / math.max(r.graphs, 1), r.calls, r.left,
-      100 * r.share, r.difference, r.compiles)
+   return ('| %s | %d | %d | %d | %.0f | %d | %d | %.1f %% | %.0e | %d |'):format(r.name, r.graphs, r.breaks, r.ops, r.ops / math.max(r.graphs, 1),
+      r.calls, r.left, 100 * r.share, r.difference, r.compiles)
 end
 
 local columns = '| step | graphs | breaks | ops | ops a graph | calls | left | captured | difference | compiles |\n|---|---|---|---|---|---|---|---|---|---|'
