@@ -15,6 +15,7 @@ local guard = require 'relume.jit.guard'
 local emit = require 'relume.jit.emit'
 local history = require 'relume.jit.history'
 local fail = require 'relume.jit.fail'
+local records = require 'relume.jit.records'
 require 'relume.jit.chunk'
 require 'relume.jit.grow'
 local checks = require 'relume.jit.checks'
@@ -130,8 +131,9 @@ function M.capture(f, marks, opts, state, place, ...)
       local results = evaluateTo(ctx, state, place, f, proto, unpack(args, 1, n))
       if ctx.gradStart ~= nil then C.setGradEnabled(ctx.gradStart) ctx.gradEnd = ctx.gradNow end
       ctx.mutates = ctx.graph and ctx.graph:count() > 0 -- also ops whose results are dropped: they draw random numbers
+      records.collect(ctx)
       emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
-      if ctx.escapes or ctx.rewritten then
+      if ctx.escapes or ctx.rewritten or ctx.kept then
          ctx.stopAt = nil
          history.joint(ctx)
          emitter = emit.prepare(ctx, proto.params, proto.vararg, results)
@@ -201,7 +203,7 @@ local function release(ctx)
    for _, v in ipairs(ctx.inputs) do v.real, v.fake, v.grad0, v.gradient, v.entry, v.leaf = nil, nil, nil, nil, nil, nil end
    for _, g in ipairs(ctx.guards) do g.real = nil end
    ctx.byfake, ctx.objects, ctx.cells, ctx.touched, ctx.touchedCells, ctx.outputs, ctx.graph, ctx.frames = {}, {}, {}, {}, {}, nil, nil, {}
-   ctx.blind = nil
+   ctx.escapes, ctx.rewritten, ctx.kept, ctx.joint, ctx.callbacks, ctx.blind = nil, nil, nil, nil, nil, nil
    ctx.tables, ctx.tapeKeys, ctx.valueKeys, ctx.packages, ctx.exit = {}, {}, nil, nil, nil
 end
 

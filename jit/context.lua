@@ -315,6 +315,21 @@ local function isTape(t)
    local mt = t.real and dgetmeta(t.real)
    return mt and rawget(mt, '__tape')
 end
+function Context:isTape(t) return isTape(t) end
+
+-- What an earlier call left in a tape for a module: a compiled forward's entry is read; of others captured code runs the module again, which
+-- those that draw or gather statistics must not do.
+local function earlier(ctx, t, key)
+   local raw, module = rawget(t.real, key), ctx.tapeKeys[key]
+   if type(key) ~= 'table' then return NIL end
+   local src = module and value.at(t.src, module) or value.field(t.src, key)
+   local once = key.lastForward and true or false
+   local state = value.recordState(raw, once)
+   ctx:guard {kind = 'record', src = src, value = state, once = once}
+   if state == 'real' then ctx:brk('history', 'the forward of ' .. (type(key) == 'table' and C.torch.typename(key) or 'a module')) end
+   if state == 'none' then return NIL end
+   return ctx:readRecord(ctx:wrap(raw, src))
+end
 
 --- The raw key under which a value is kept in t: constants as they are, objects by identity. A module that may be another one at the next
 -- call (an argument) can be the key of a tape, from which nothing is read: there its record is dropped under the name it then has.
@@ -344,10 +359,11 @@ function Context:rawget(t, key)
    local v = t.f[key]
    if v then
       if t.unread then t.unread[key] = nil end
+      if t.fresh then t.fresh[key] = nil end
       return v
    end
    if not t.real then return NIL end
-   if isTape(t) then return NIL end
+   if isTape(t) then return earlier(self, t, key) end
    self:needTable(t)
    v = self:wrap(rawget(t.real, key), value.field(t.src, key))
    t.f[key] = v
@@ -386,6 +402,8 @@ end
 
 --- A record is put on a tape. When random ops made it, its backward must be inside as well (see checkRecords in emit.lua).
 function Context:record(t, key)
+   t.fresh = t.fresh or {}
+   t.fresh[key] = true
    local random = self.frames[#self.frames].random
    if not random or randomOps(self) > random then
       t.unread = t.unread or {}

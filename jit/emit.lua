@@ -86,6 +86,9 @@ function load.field(self, src)
    return self:keep(self.head, fmt('rawget(%s, %s)', self:load(src.parent), self:literal(src.key)))
 end
 function load.len(self, src) return self:keep(self.head, fmt('#%s', self:load(src.parent))) end
+function load.at(self, src)
+   return self:keep(self.head, fmt('rawget(%s, %s)', self:load(src.parent), self:load(src.index)))
+end
 function load.grad(self, src) return self:keep(self.head, fmt('grad(%s)', self:load(src.parent))) end
 function load.fupv(self, src) return self:keep(self.head, fmt('upvalueOf(%s, %d)', self:load(src.parent), src.key)) end
 function load.upv(self, src)
@@ -445,6 +448,18 @@ local function isTape(t)
    return mt and rawget(mt, '__tape')
 end
 
+-- What stays of a record: see records.lua.
+function Emit:record(v)
+   local ctx = self.ctx
+   local u = ctx.kept and ctx.kept[v]
+   if not u then return 'nil' end
+   local pending = ctx.joint and fmt('o__%d', ctx.joint.nout + 1) or 'nil'
+   local x = self:val(u.x)
+   if not u.target then return fmt('{pending = %s, k = %d, x = %s}', pending, u.k or 0, x) end
+   local source, target = self:val(u.source), self:val(u.target)
+   return fmt('{pending = %s, k = %d, x = %s, source = %s, target = %s, loss = true}', pending, u.k or 0, x, source, target)
+end
+
 function Emit:tableWrites(t)
    local x, tape = self:load(t.src), isTape(t)
    for _, key in ipairs(t.order) do
@@ -452,7 +467,7 @@ function Emit:tableWrites(t)
       if tape then
          local src = self.ctx.tapeKeys[key]
          if not (self.ctx.valueKeys and self.ctx.valueKeys[key]) then
-            self:line('rawset(%s, %s, nil)', x, src and self:load(src) or self:keyText(key))
+            self:line('rawset(%s, %s, %s)', x, src and self:load(src) or self:keyText(key), self:record(v))
          end
       elseif v ~= t.orig[key] then
          local k, y = self:keyText(key), self:val(v)
@@ -481,11 +496,15 @@ function Emit:upvalueWrites()
    end
 end
 
--- Records of captured code are dropped, so a backward outside runs the forward again; random ops would then differ.
+-- A record that is dropped is made again by a backward outside; random ops would then differ.
 local function checkRecords(ctx)
    for _, t in ipairs(ctx.touched) do
-      local key, where = next(t.unread or {})
-      if key then ctx:brk('backward-outside', type(key) == 'table' and C.torch.typename(key) or 'a module', where) end
+      for key, where in pairs(t.unread or {}) do
+         local off = t.f[key].f and t.f[key].f.off
+         if not (off and off.v == true) and not (ctx.kept and ctx.kept[t.f[key]]) then
+            ctx:brk('backward-outside', type(key) == 'table' and C.torch.typename(key) or 'a module', where)
+         end
+      end
    end
 end
 
@@ -582,6 +601,7 @@ local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
 local tableNew, viewOf, viewAt = rt.tableNew, rt.viewOf, rt.viewAt
+local recordState = rt.recordState
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 
@@ -608,6 +628,7 @@ end
 function Emit:planCall()
    local ctx = self.ctx
    local n = ctx.outputs and ctx.outputs.n or 0
+   if ctx.joint and ctx.joint.records then n = ctx.joint.nout + 1 end
    if n == 0 and not (ctx.graph and ctx.mutates) then return end
    local inputs, numbers = self.inputs, ctx.numbers
    local list

@@ -39,6 +39,7 @@ function conditions.present(_, _, x) return fmt('%s == nil', x) end
 function conditions.nograd(_, _, x) return fmt('grad(%s) ~= nil', x) end
 function conditions.env(self, g) return fmt('getfenv(%s) ~= %s', self:k(g.f), self:k(g.value)) end
 function conditions.nargs(_, g) return fmt("select('#', ...) ~= %d", g.value) end
+function conditions.record(_, g, x) return fmt('recordState(%s, %s) ~= %q', x, tostring(g.once), g.value) end
 function conditions.gradmode(_, g) return fmt('gradEnabled() ~= %s', tostring(g.value)) end
 
 local infix = {add = '+', sub = '-', mul = '*', div = '/', mod = '%', pow = '^'}

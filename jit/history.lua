@@ -11,10 +11,12 @@
 --   5. A gradient that is itself differentiated runs the joint graph op by op on the tape, from the inputs as they were.
 
 local breaks = require 'relume.jit.breaks'
+local records = require 'relume.jit.records'
 local okC, C = pcall(require, 'relume.core')
 
 local M = {}
 local PARTIAL = {retain = true, allowUnused = true, stop = true}
+local UNCHECKED = {retain = true, allowUnused = true, unchecked = true} -- as modules take their gradients
 local MAXOUT = 250
 local concat = table.concat
 
@@ -123,6 +125,7 @@ local function keeps(ctx, j)
    for _, y in ipairs(j.ys) do
       local held = {}
       y.reads = {}
+      if y.record then break end
       for s in pairs(C.savedStorages {y.fake}) do held[key(s)] = true end
       for i, v in ipairs(ctx.inputs) do
          if held[storageOf(v.leaf or v.fake)] then j.keepIn[i], y.reads[i] = true, true end
@@ -154,8 +157,8 @@ local function levels(ctx, j, ys)
    end
    for k = 1, #ys do
       local l = of(k)
-      j.levels[l] = j.levels[l] or {ys = {}, xs = {}}
-      table.insert(j.levels[l].ys, k)
+      j.units[l] = j.units[l] or {ys = {}, xs = {}, node = true}
+      table.insert(j.units[l].ys, k)
    end
    local views = list(j.views)
    for _, y in ipairs(ys) do
@@ -172,13 +175,16 @@ local function stateOf(ctx)
    return n
 end
 
--- Records the gradients of a level for what is below it and for the leaves.
+-- Records the gradients of a unit: of a level for what is below it and for the leaves, of a module's record for its own leaves.
 local function gradients(ctx, j, level, below, dys)
-   local xs, ys, d = {unpack(below)}, {}, {}
-   for _, x in ipairs(j.xs) do xs[#xs + 1] = x end
+   local xs, ys, d = {unpack(level.record and level.targets or below)}, {}, {}
+   if level.node then
+      for _, x in ipairs(j.xs) do xs[#xs + 1] = x end
+   end
    for i, k in ipairs(level.ys) do ys[i], d[i] = j.ys[k].fake, dys[k] end
-   local ok, dxs = pcall(C.grad, ys, list(xs), d, PARTIAL)
+   local ok, dxs = pcall(C.grad, ys, list(xs), d, level.node and PARTIAL or UNCHECKED)
    if not ok then
+      if records.drop(ctx, level) then return end
       if breaks.is(dxs) then error(dxs, 0) end
       escape(ctx, breaks.isRaised(dxs) and tostring(dxs.value.v) or tostring(dxs))
    end
@@ -190,19 +196,19 @@ local function gradients(ctx, j, level, below, dys)
          level.xs[#level.xs + 1] = x
       end
    end
-   for _, k in ipairs(level.ys) do below[#below + 1] = j.ys[k] end
+   for _, k in ipairs(level.node and level.ys or {}) do below[#below + 1] = j.ys[k] end
 end
 
 local function allGradients(ctx, j, ys)
    local dys, below, before = {}, {}, stateOf(ctx)
    for i, y in ipairs(ys) do dys[i] = ctx.graph:cotangent(y) end
-   for _, level in ipairs(j.levels) do gradients(ctx, j, level, below, dys) end
+   for _, unit in ipairs(j.units) do gradients(ctx, j, unit, below, dys) end
    if stateOf(ctx) ~= before then escape(ctx, 'a backward written in Lua changes the program or reads other tensors') end
 end
 
 --- Records the gradients of what leaves, behind the forward; ctx.joint says what is what. The context's outputs are complete.
 function M.joint(ctx)
-   local j = {ys = {}, xs = {}, leaves = {}, views = {}, dropped = {}, keepIn = {}, keepOut = {}, levels = {}, ngrads = 0}
+   local j = {ys = {}, xs = {}, leaves = {}, views = {}, dropped = {}, keepIn = {}, keepOut = {}, units = {}, ngrads = 0}
    ctx.outputs = ctx.outputs or {n = 0}
    j.user = ctx.outputs.n
    for _, g in ipairs(sortEscapes(ctx, j)) do takeGroup(ctx, j, g) end
@@ -210,10 +216,10 @@ function M.joint(ctx)
    targets(ctx, j)
    if #j.ys > MAXOUT then escape(ctx, #j.ys .. ' tensors') end
    j.nout = ctx.outputs.n
-   local ys = list(j.ys)
-   levels(ctx, j, ys)
+   levels(ctx, j, list(j.ys))
+   records.units(ctx, j)
    keeps(ctx, j)
-   allGradients(ctx, j, ys)
+   allGradients(ctx, j, list(j.ys))
    ctx.joint = j
 end
 
@@ -246,12 +252,15 @@ end
 local function plans(ctx, compile)
    local j, g = ctx.joint, ctx.graph
    local full = g:passes()
-   local fwd, bwd, saved = full:partition(j.nout, #j.ys, j.keepIn, j.keepOut)
+   local node = j.units[1] and j.units[1].node
+   local how = j.records and {live = not node, replay = j.replay} or nil
+   local fwd, bwd, saved = full:partition(j.nout, #j.ys, (node or not how) and j.keepIn, (node or not how) and j.keepOut, how)
    local _, _, updates = bwd:sizes()
    local _, _, writes, draws = full:sizes()
    if updates > 0 then escape(ctx, 'the gradient changes a tensor') end
-   local p = {j = j, recorded = g, bwd = bwd, saved = saved, random = draws > 0, ninputs = #ctx.inputs, nnumbers = #ctx.numbers, parts = {}, compile = compile}
-   p.copies = writes > 0 and originals(ctx, full, j) or {}
+   local p = {j = j, recorded = g, bwd = bwd, saved = saved, random = draws > 0, ninputs = #ctx.inputs, nnumbers = #ctx.numbers, parts = {},
+      compile = compile, replay = j.replay, node = node}
+   p.copies = writes > 0 and p.node and originals(ctx, full, j) or {}
    p.facts = {}
    for i, v in ipairs(j.views) do p.facts[i] = {C.tensorFacts(v.fake)} end
    p.run, p.handle, p.plan = compile(fwd, ctx.inputs)
@@ -263,12 +272,16 @@ local function strip(j)
    for _, l in ipairs {j.ys, j.xs, j.leaves, j.views} do
       for _, e in ipairs(l) do e.fake = nil end
    end
+   for _, u in ipairs(j.units) do
+      for _, x in ipairs(u.xs) do x.fake = nil end
+      u.targets, u.record, u.x, u.source, u.target = nil, nil, nil, nil, nil
+   end
    j.xs = nil
 end
 
--- The backward of a level for the results that got a gradient: {run, plan, gone by gradient, reads}. given: a character each.
+-- The backward of a unit for the results that got a gradient: {graph, gone by gradient, reads}. given: a character each.
 local function part(p, l, given)
-   local level, ny = p.j.levels[l], #p.j.ys
+   local level, ny = p.j.units[l], #p.j.ys
    local id = l .. given
    local r = p.parts[id]
    if r then return r end
@@ -284,13 +297,28 @@ local function part(p, l, given)
       end
    end
    local g, gone = p.bwd:absent(#p.saved + 1, missing)
-   local n, inputs = g:sizes(), {}
-   for i = 1, n do inputs[i] = i end
-   local ok, run, handle = pcall(p.compile, g, inputs)
-   if not ok then run = function(_, ...) return g:run({unpack({...}, 1, n)}, {select(n + 1, ...)}) end end -- op by op
-   r = {run = run, handle = handle, gone = gone, reads = reads, missing = missing}
+   r = {graph = g, gone = gone, reads = reads, missing = missing}
    p.parts[id] = r
    return r
+end
+M.part = part
+
+-- What runs a part, built at its first use.
+local function runOf(p, r)
+   if r.run then return r.run, r.handle end
+   local n, inputs = r.graph:sizes(), {}
+   for i = 1, n do inputs[i] = i end
+   local ok, run, handle = pcall(p.compile, r.graph, inputs)
+   if not ok then run = function(_, ...) return r.graph:run({unpack({...}, 1, n)}, {select(n + 1, ...)}) end end -- op by op
+   r.run, r.handle = run, handle
+   return run, handle
+end
+
+--- Which of n gradients are there, a character each.
+function M.given(dys, n)
+   local g = {}
+   for i = 1, n do g[i] = dys[i] and '1' or '0' end
+   return concat(g)
 end
 
 local function dense(dy)
@@ -315,10 +343,12 @@ local function spread(r, gone, from, n)
    return unpack(out, 1, n)
 end
 
+M.spread, M.dense = spread, dense
+
 -- Gradients from the saved values.
 local function first(p, held, l, given, dys)
-   local level, b = p.j.levels[l], part(p, l, given)
-   changed(held.watch(b.reads))
+   local level, b = p.j.units[l], part(p, l, given)
+   if held.watch then changed(held.watch(b.reads)) end
    local n = #p.saved
    local args = {unpack(held.saved, 1, n)}
    for i = 1, #level.ys do
@@ -328,8 +358,14 @@ local function first(p, held, l, given, dys)
       end
    end
    for k = 1, p.nnumbers do args[n + k] = held.numbers[k] end
-   return spread({b.run(b.handle, unpack(args, 1, n + p.nnumbers))}, b.gone, level.from, #level.xs)
+   local run, handle = runOf(p, b)
+   if not p.replay then return spread({run(handle, unpack(args, 1, n + p.nnumbers))}, b.gone, level.from, #level.xs) end
+   local now = C.randomSwap(held.mark)
+   local r = {run(handle, unpack(args, 1, n + p.nnumbers))}
+   C.randomSwap(now)
+   return spread(r, b.gone, level.from, #level.xs)
 end
+M.first = first
 
 -- The joint graph without writes, for gradients of gradients.
 local function pure(p)
@@ -339,7 +375,7 @@ end
 
 -- Gradients that are on the tape themselves.
 local function second(p, held, l, given, dys)
-   local level, b = p.j.levels[l], part(p, l, given)
+   local level, b = p.j.units[l], part(p, l, given)
    changed(held.watch())
    local args, missing, n = {}, {}, p.ninputs
    for i = 1, n do args[i], missing[i] = held.copies[i] or held.inputs[i], false end
@@ -360,17 +396,16 @@ local function pick(e, args, r) return e.arg and args[e.arg] or r[e.out] end
 
 -- The custom node of a level.
 local function node(p, held, l, args, r, made)
-   local level, xs, ys = p.j.levels[l], {}, {}
+   local level, xs, ys = p.j.units[l], {}, {}
    for i, x in ipairs(level.xs) do
       xs[i] = made[x] or pick(x, args, r)
       if x.flag then xs[i]:requiresGrad(true) end
    end
    for i, k in ipairs(level.ys) do ys[i] = made[p.j.ys[k]] end
    C.custom(xs, ys, function(...)
-      local dys, given = {...}, {}
-      for i = 1, #ys do given[i] = dys[i] and '1' or '0' end
+      local dys = {...}
       local back = C.gradEnabled() and second or first
-      return back(p, held, l, concat(given), dys)
+      return back(p, held, l, M.given(dys, #ys), dys)
    end, true)
 end
 
@@ -380,9 +415,11 @@ local function attach(p, held, args, r)
    for _, e in ipairs(j.leaves) do r[e.index]:requiresGrad(true) end
    for i, y in ipairs(j.ys) do
       ys[i] = y.arg and args[y.arg]:detach() or r[y.out]
-      made[y] = ys[i]
+      if not y.record then made[y] = ys[i] end
    end
-   for l in ipairs(j.levels) do node(p, held, l, args, r, made) end
+   for l, unit in ipairs(j.units) do
+      if unit.node then node(p, held, l, args, r, made) end
+   end
    for i, y in ipairs(j.ys) do
       if y.arg then C.recordWrite(args[y.arg], ys[i]) end
    end
@@ -401,9 +438,10 @@ end
 
 -- What a run leaves for its backward.
 local function hold(p, args, r, mark, copies)
-   local held = {saved = {}, numbers = {}, inputs = {}, copies = copies, mark = mark}
+   local held = {saved = {}, numbers = {}, inputs = {}, copies = copies, mark = mark, desc = p, attach = records.attach}
    for k = 1, #p.saved do held.saved[k] = r[p.j.nout + k] end
    for k = 1, p.nnumbers do held.numbers[k] = args[p.ninputs + k] end
+   if not p.node then return held end
    local plain = aliases(args, p.ninputs)
    for i = 1, p.ninputs do held.inputs[i] = args[i]:requiresGrad() and args[i] or plain[i] end
    for i = 1, p.j.nout do plain[p.ninputs + i] = r[i] end
@@ -423,7 +461,8 @@ function M.compile(ctx, compile)
       local r = {run(handle, ...)}
       local held = #j.ys > 0 and hold(p, args, r, mark, copies)
       attach(p, held, args, r)
-      return unpack(r, 1, j.user)
+      r[j.nout + 1] = held
+      return unpack(r, 1, j.nout + 1)
    end, p.plan
 end
 

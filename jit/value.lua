@@ -63,6 +63,16 @@ end
 
 --- Length of a table.
 function M.length(parent) return {kind = 'len', parent = parent, id = parent.id .. '#', text = '#' .. parent.text} end
+--- The entry of a table for an object that is loaded itself.
+function M.at(parent, index)
+   return {kind = 'at', parent = parent, index = index, id = parent.id .. '@' .. index.id, text = parent.text .. '[' .. index.text .. ']'}
+end
+
+--- What a tape has for a module: 'pending' (left by a compiled forward), else 'none'; 'real' where eager's own record may not be made again.
+function M.recordState(raw, once)
+   if raw ~= nil and raw.pending then return 'pending' end
+   return once and raw ~= nil and 'real' or 'none'
+end
 
 function M.gradient(parent) return {kind = 'grad', parent = parent, id = parent.id .. '~grad', text = parent.text .. ':grad()'} end
 

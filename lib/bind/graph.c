@@ -164,15 +164,25 @@ static char *flags(lua_State *L, int i, int n) {
   return v;
 }
 
-/* g:partition(outputs, cotangents [, {keep by input}, {keep by output}]) -> forward graph (outputs, then saved values), backward graph, list of the
- * saved values: the number of the input that it is, or 0. Without keep an input or output is saved as a copy. */
+static bool option(lua_State *L, int i, const char *name) {
+  if (!lua_istable(L, i)) return false;
+  lua_getfield(L, i, name);
+  bool on = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return on;
+}
+
+/* g:partition(outputs, cotangents [, {keep by input}, {keep by output}, {replay =, live =}]) -> forward graph (outputs, then saved values), backward graph, list of the
+ * saved values: the number of the input that it is, or 0. Without keep an input or output is saved as a copy. replay: random ops are computed again; live: inputs are
+ * read as they are then. */
 static int graph_partition(lua_State *L) {
   rl_graph *fwd, *bwd;
   const rl_graph *g = bind_graph(L, 1);
   int32_t *saved, n;
-  lua_settop(L, 5);
+  lua_settop(L, 6);
+  int how = (option(L, 6, "replay") ? CUT_REPLAY : 0) | (option(L, 6, "live") ? CUT_LIVE : 0);
   char *in = flags(L, 4, g->ninputs), *out = flags(L, 5, g->noutputs);
-  BIND_TRY(L, rl_pass_partition(g, (int)luaL_checkinteger(L, 2), (int)luaL_checkinteger(L, 3), in, out, &fwd, &bwd, &saved, &n));
+  BIND_TRY(L, rl_pass_partition(g, (int)luaL_checkinteger(L, 2), (int)luaL_checkinteger(L, 3), in, out, how, &fwd, &bwd, &saved, &n));
   bind_push_graph(L, fwd);
   bind_push_graph(L, bwd);
   lua_createtable(L, n, 0);
@@ -228,14 +238,67 @@ static void read_run(lua_State *L, const rl_graph *g, rl_tensor **in, double *nu
 
 #define GRAPH_MARK "relume.mark"
 
-/* C.randomMark() -> the default generator's seed and counter, for run. */
+static const rl_generator *mark_at(lua_State *L, int i) { return (const rl_generator *)luaL_checkudata(L, i, GRAPH_MARK); }
+
+/* C.randomMark() -> the state of the default generator, for run and randomSwap. */
 static int random_mark(lua_State *L) {
-  uint64_t *m = (uint64_t *)lua_newuserdata(L, 2 * sizeof *m);
-  m[0] = rl_generator_default()->seed;
-  m[1] = rl_generator_default()->counter;
+  const rl_generator *g = rl_generator_default();
+  memcpy(lua_newuserdata(L, rl_generator_bytes(g)), g, rl_generator_bytes(g));
   luaL_newmetatable(L, GRAPH_MARK);
   lua_setmetatable(L, -2);
   return 1;
+}
+
+/* C.randomSwap(mark) -> what the state was; it is the mark's now. */
+static int random_swap(lua_State *L) {
+  const rl_generator *m = mark_at(L, 1);
+  random_mark(L);
+  memcpy(rl_generator_default(), m, rl_generator_bytes(m));
+  return 1;
+}
+
+/* C.randomSequential() -> whether draws have to run in program order. */
+static int random_sequential(lua_State *L) {
+  lua_pushboolean(L, rl_random_sequential());
+  return 1;
+}
+
+/* g:used() -> by input whether something reads it. */
+static int graph_used(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  char *hit = (char *)lua_newuserdata(L, (size_t)g->n + 1);
+  memset(hit, 0, (size_t)g->n + 1);
+  for (rl_ref r = 0; r < g->n; r++)
+    for (int k = 0; k < g->nodes[r].nin; k++)
+      if (rl_node_in(g, r, k) >= 0) hit[rl_node_in(g, r, k)] = 1;
+  for (int32_t i = 0; i < g->noutputs; i++) hit[g->outputs[i]] = 1;
+  lua_createtable(L, g->ninputs, 0);
+  for (int32_t i = 0; i < g->ninputs; i++) {
+    lua_pushboolean(L, hit[g->inputs[i]]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* g:inline({fakes, false where nothing reads}, {numbers as fakes}) -> outputs, recorded into the graph at hand. */
+static int graph_inline(lua_State *L) {
+  const rl_graph *g = bind_graph(L, 1);
+  lua_settop(L, 3);
+  rl_tensor **in = (rl_tensor **)lua_newuserdata(L, sizeof *in * (size_t)(g->ninputs + g->nnumbers + g->noutputs + 1));
+  rl_tensor **numbers = in + g->ninputs, **out = numbers + g->nnumbers;
+  for (int32_t k = 0; k < g->ninputs + g->nnumbers; k++) {
+    lua_rawgeti(L, k < g->ninputs ? 2 : 3, k < g->ninputs ? k + 1 : k - g->ninputs + 1);
+    in[k] = bind_totensor(L, -1);
+    lua_pop(L, 1);
+  }
+  memset(out, 0, sizeof *out * (size_t)g->noutputs);
+  rl_status s = rl_graph_inline(g, in, numbers, out);
+  for (int32_t k = 0; s != RL_OK && k < g->noutputs; k++)
+    if (out[k]) rl_tensor_release(out[k]);
+  if (s != RL_OK) return bind_raise(L, s);
+  luaL_checkstack(L, g->noutputs + 4, "too many outputs");
+  for (int32_t k = 0; k < g->noutputs; k++) bind_push_tensor(L, out[k]);
+  return g->noutputs;
 }
 
 /* g:run({tensors}, {numbers} [, mark]) -> outputs, by the interpreter. With a mark on the tape: outputs have a history, random ops draw as at the
@@ -243,12 +306,12 @@ static int random_mark(lua_State *L) {
 static int graph_run(lua_State *L) {
   const rl_graph *g = bind_graph(L, 1);
   lua_settop(L, 4);
-  const uint64_t *mark = lua_isnil(L, 4) ? NULL : (const uint64_t *)luaL_checkudata(L, 4, GRAPH_MARK);
+  const rl_generator *mark = lua_isnil(L, 4) ? NULL : mark_at(L, 4);
   rl_tensor **in = (rl_tensor **)lua_newuserdata(L, sizeof *in * (size_t)(g->ninputs + g->noutputs + 1)), **out = in + g->ninputs;
   double *numbers = (double *)lua_newuserdata(L, sizeof *numbers * (size_t)(g->nnumbers + 1));
   read_run(L, g, in, numbers);
   memset(out, 0, sizeof *out * (size_t)g->noutputs);
-  rl_status s = mark ? rl_graph_run_taped(g, in, numbers, mark[0], mark[1], out) : rl_graph_run(g, in, numbers, out);
+  rl_status s = mark ? rl_graph_run_taped(g, in, numbers, mark, out) : rl_graph_run(g, in, numbers, out);
   if (s != RL_OK) {
     for (int32_t k = 0; k < g->noutputs; k++)
       if (out[k]) rl_tensor_release(out[k]);
@@ -406,13 +469,19 @@ void bind_open_graph(lua_State *L) {
                                       { "cotangent", graph_cotangent },
                                       { "absent", graph_absent },
                                       { "sizes", graph_sizes },
+                                      { "used", graph_used },
+                                      { "inline", graph_inline },
                                       { "walk", graph_walk },
                                       { "__gc", graph_gc },
                                       { "__tostring", graph_print },
                                       { NULL, NULL } };
-  static const bind_reg functions[] = {
-    { "graphBegin", graph_begin }, { "graphParse", graph_parse }, { "unrecorded", unrecorded }, { "randomMark", random_mark }, { NULL, NULL }
-  };
+  static const bind_reg functions[] = { { "graphBegin", graph_begin },
+                                        { "graphParse", graph_parse },
+                                        { "unrecorded", unrecorded },
+                                        { "randomMark", random_mark },
+                                        { "randomSwap", random_swap },
+                                        { "randomSequential", random_sequential },
+                                        { NULL, NULL } };
   luaL_newmetatable(L, BIND_GRAPH);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

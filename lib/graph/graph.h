@@ -129,7 +129,8 @@ RL_API rl_graph *rl_pass_run(const rl_graph *g); /* the list, with RELUME_CHECK 
 /* Splits a joint graph at a minimal cut: fwd gives the first nout outputs and then the saved values; bwd takes the saved values, then the
  * last ncot inputs, and gives the other outputs. keep_in and keep_out (NULL: all) say by input and output whether what backward needs of its
  * memory may be saved without a copy. saved (may be NULL; freed by the caller): by saved value the input that it is, -1 for others. */
-RL_API rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const char *keep_in, const char *keep_out, rl_graph **fwd,
+enum { CUT_REPLAY = 1, CUT_LIVE = 2 }; /* see partition.c */
+RL_API rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const char *keep_in, const char *keep_out, int flags, rl_graph **fwd,
                                    rl_graph **bwd, int32_t **saved, int32_t *nsaved);
 /* Backward without the cotangents (inputs from `first` on) that absent[] marks: what depends on those alone is left out, its outputs are marked in
  * gone[] and left out too. */
@@ -137,8 +138,11 @@ RL_API rl_graph *rl_pass_absent(const rl_graph *g, int first, const char *absent
 
 /* Interpreter: runs any graph on real tensors through rl_call. Inputs have the captured geometry. out[i] gets a new reference. */
 RL_API rl_status rl_graph_run(const rl_graph *g, rl_tensor *const *in, const double *numbers, rl_tensor **out);
-/* The same on the tape: outputs carry their history to the inputs, nothing is updated, random ops draw what they drew at seed and counter. */
-RL_API rl_status rl_graph_run_taped(const rl_graph *g, rl_tensor *const *in, const double *numbers, uint64_t seed, uint64_t counter, rl_tensor **out);
+/* The same on the tape: outputs carry their history to the inputs, nothing is updated, random ops draw what they drew when the generator was `at`. */
+struct rl_generator;
+RL_API rl_status rl_graph_run_taped(const rl_graph *g, rl_tensor *const *in, const double *numbers, const struct rl_generator *at, rl_tensor **out);
+/* Ops of g on the fakes of the graph that is being recorded. An input that nothing reads may be NULL; g updates and draws nothing. */
+RL_API rl_status rl_graph_inline(const rl_graph *g, rl_tensor *const *in, rl_tensor *const *numbers, rl_tensor **out);
 
 static inline const rl_type *rl_node_type(const rl_graph *g, rl_ref r) { return &g->types[g->nodes[r].type]; }
 static inline rl_ref rl_node_in(const rl_graph *g, rl_ref r, int k) { return g->refs[g->nodes[r].in + k]; }

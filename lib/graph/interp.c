@@ -9,10 +9,12 @@ typedef struct interp {
   const rl_graph *g;
   rl_tensor *const *in;
   const double *numbers;
-  rl_tensor **v;    /* by node */
-  rl_ref *last;     /* last reader of a node; g->n when it is needed at the end */
-  uint64_t counter; /* generator's counter at the start */
-  bool taped;       /* results keep their history, nothing is updated */
+  rl_tensor **v;              /* by node */
+  rl_ref *last;               /* last reader of a node; g->n when it is needed at the end */
+  uint64_t counter;           /* generator's counter at the start */
+  bool taped;                 /* results keep their history, nothing is updated */
+  bool inlined;               /* ops go into the graph that is being recorded; an input that nothing reads may be missing */
+  rl_tensor *const *numbered; /* numbers as tensors */
 } interp;
 
 static rl_status interp_fail(const interp *p, rl_ref r) {
@@ -28,6 +30,7 @@ static rl_status interp_input(interp *p, rl_ref r) {
   rl_tensor *t = p->in[k];
   rl_geom ge;
   char a[256];
+  if (!t && p->inlined && p->last[r] < 0) return RL_OK;
   if (!t) return rl_error("input %d is missing", k + 1);
   graph_geom_of(t, &ge);
   if (t->dtype != rl_node_type(p->g, r)->dtype || !graph_geom_same(&ge, graph_node_geom(p->g, r)))
@@ -56,6 +59,7 @@ static rl_status interp_const(interp *p, rl_ref r) {
 static rl_status interp_empty(interp *p, rl_ref r) {
   const rl_type *t = rl_node_type(p->g, r);
   p->v[r] = rl_tensor_empty((rl_dtype)t->dtype, (rl_device)t->device, t->ndim, t->size);
+  if (p->inlined) return p->v[r] ? RL_OK : RL_OOM;
   return p->v[r] ? rl_fill(p->v[r], 0) : RL_OOM; /* undefined in the graph; here always the same */
 }
 
@@ -79,7 +83,7 @@ static rl_status interp_row(interp *p, rl_ref r) {
   rl_tensor *stack[RL_MAXIN], **in = n->nin <= RL_MAXIN ? stack : malloc(sizeof *in * (size_t)n->nin), *out[RL_MAXOUT] = { 0 };
   if (!in) return rl_error_status(RL_OOM, "[graphRun] out of memory");
   for (int k = 0; k < n->nin; k++) in[k] = p->g->refs[n->in + k] < 0 ? NULL : p->v[p->g->refs[n->in + k]];
-  if (graph_is_random(n->op)) rl_generator_default()->counter = p->counter + (uint64_t)n->rng;
+  if (graph_is_random(n->op) && !p->inlined) rl_generator_default()->counter = p->counter + (uint64_t)n->rng;
   rl_status s = rl_call((rl_op)n->op, in, n->nin, graph_node_attrs(p->g, r), out);
   for (int k = 0; s == RL_OK && k < n->nout; k++) p->v[r + k] = out[k];
   if (in != stack) free(in);
@@ -91,7 +95,13 @@ static rl_status interp_kind(interp *p, rl_ref r) {
   rl_number num;
   switch (n->op) {
   case RL_G_INPUT: return interp_input(p, r);
-  case RL_G_NUMBER: p->v[r] = rl_tensor_keep(rl_number_set(&num, p->numbers[n->aux])); return p->v[r] ? RL_OK : RL_OOM;
+  case RL_G_NUMBER:
+    if (p->numbered) {
+      p->v[r] = rl_tensor_retain(p->numbered[n->aux]);
+      return RL_OK;
+    }
+    p->v[r] = rl_tensor_keep(rl_number_set(&num, p->numbers[n->aux]));
+    return p->v[r] ? RL_OK : RL_OOM;
   case RL_G_CONST: return interp_const(p, r);
   case RL_G_EMPTY: return interp_empty(p, r);
   case RL_G_PROJ: return RL_OK;
@@ -189,11 +199,12 @@ static rl_status interp_run(interp *p, rl_tensor **out) {
   p->last = graph_ref_array(p->g->n, -1);
   rl_status s = RL_OOM;
   if (p->v && p->last) {
-    rl_self.graph = NULL;
+    rl_generator *gen = rl_generator_default();
+    if (!p->inlined) rl_self.graph = NULL;
     rl_self.grad_disabled = !p->taped;
-    p->counter = rl_generator_default()->counter;
+    p->counter = gen->counter;
     s = interp_all(p, out);
-    rl_generator_default()->counter = p->counter + (s == RL_OK ? (uint64_t)p->g->rng_total : 0);
+    if (!p->inlined) gen->counter = p->counter + (s == RL_OK ? (uint64_t)p->g->rng_total : 0);
     rl_self.graph = rec;
     rl_self.grad_disabled = grad;
   }
@@ -209,12 +220,19 @@ rl_status rl_graph_run(const rl_graph *g, rl_tensor *const *in, const double *nu
 }
 
 /* Runs the graph on the tape; the default generator is put back afterwards. */
-rl_status rl_graph_run_taped(const rl_graph *g, rl_tensor *const *in, const double *numbers, uint64_t seed, uint64_t counter, rl_tensor **out) {
+rl_status rl_graph_run_taped(const rl_graph *g, rl_tensor *const *in, const double *numbers, const rl_generator *at, rl_tensor **out) {
   interp p = { .g = g, .in = in, .numbers = numbers, .taped = true };
-  rl_generator *gen = rl_generator_default(), before = *gen;
-  gen->seed = seed;
-  gen->counter = counter;
+  rl_generator *gen = rl_generator_default(), before;
+  memcpy(&before, gen, rl_generator_bytes(gen));
+  memcpy(gen, at, rl_generator_bytes(at));
   rl_status s = interp_run(&p, out);
-  *gen = before;
+  memcpy(gen, &before, rl_generator_bytes(&before));
   return s;
+}
+
+/* Records the graph's ops into the graph that is being recorded. */
+rl_status rl_graph_inline(const rl_graph *g, rl_tensor *const *in, rl_tensor *const *numbers, rl_tensor **out) {
+  interp p = { .g = g, .in = in, .numbered = numbers, .inlined = true };
+  if (g->nupdates || g->rng_total) return rl_error("[inline] the graph changes an input or draws random numbers");
+  return interp_run(&p, out);
 }

@@ -3,7 +3,8 @@
  * Nodes that depend on a cotangent run backward; of the others, those that backward reads are saved or computed again. Each such node is an
  * edge in -> out with its bytes as capacity; the source feeds graph inputs and nodes that are not worth computing twice (matmul, convolution,
  * random, reductions to less than a quarter, anything opaque), the sink is what backward reads directly. The minimal cut is what is saved.
- * Lua numbers and constants go to both sides for free. An input that may be saved as it is costs nothing; one that forward changes, or that the
+ * Lua numbers and constants go to both sides for free. With CUT_REPLAY random ops are computed again (from the generator's state then); with CUT_LIVE inputs are
+ * read as they are when backward runs, and nothing is computed again from one that forward changes. An input that may be saved as it is costs nothing; one that forward changes, or that the
  * program may change without harm in eager mode, is saved as a copy, and so is a value that lies in such an output's memory. */
 #include "impl.h"
 #include <stdlib.h>
@@ -19,7 +20,10 @@ typedef struct cut {
   char *tangent; /* depends on a cotangent */
   char *back;    /* needed by backward's outputs */
   char *saved;
-  char *copy; /* by storage: what is saved of it is a copy */
+  char *copy;    /* by storage: what is saved of it is a copy */
+  char *updated; /* by storage: forward changes it */
+  char *out;     /* leaves forward as it is */
+  int flags;
   int32_t *head, *level, *iter, *queue;
   cut_edge *e;
   int32_t ne, cape, nv;
@@ -95,12 +99,22 @@ static void cut_flow(cut *c) {
 
 static bool cut_free_leaf(int op) { return op == RL_G_NUMBER || op == RL_G_CONST || op == RL_G_TENSOR || op == RL_G_EMPTY; }
 
+/* Whether a node reads an input that forward changes. */
+static bool cut_stale(const cut *c, rl_ref r) {
+  const rl_node *n = &c->g->nodes[r];
+  if (!(c->flags & CUT_LIVE) || graph_is_view(n->op)) return false;
+  for (int k = 0; k < n->nin; k++)
+    if (rl_node_in(c->g, r, k) >= 0 && c->updated[c->g->nodes[rl_node_in(c->g, r, k)].storage]) return true;
+  return false;
+}
+
 /* Whether a node is not computed twice. */
-static bool cut_banned(const rl_graph *g, rl_ref r) {
+static bool cut_banned(const cut *c, rl_ref r) {
+  const rl_graph *g = c->g;
   const rl_node *n = &g->nodes[r];
-  if (n->op == RL_G_INPUT) return true;
+  if (n->op == RL_G_INPUT || cut_stale(c, r)) return true;
   if (n->op >= RL_NOP) return false;
-  if (rl_ops[n->op].flags & RL_OPF_RANDOM) return true;
+  if (rl_ops[n->op].flags & RL_OPF_RANDOM) return !(c->flags & CUT_REPLAY);
   switch (rl_ops[n->op].kind) {
   case RL_K_EW:
   case RL_K_VIEW: return false;
@@ -114,7 +128,7 @@ static bool cut_as_is(const cut *c, rl_ref r) { return c->g->nodes[r].op == RL_G
 
 static int64_t cut_bytes(const cut *c, rl_ref r) {
   const rl_type *t = rl_node_type(c->g, r);
-  if (cut_as_is(c, r)) return 1;
+  if (cut_as_is(c, r) || c->out[r]) return 1;
   return 1 + graph_numel(t) * rl_dtypes[t->dtype].bytes;
 }
 
@@ -122,7 +136,7 @@ static bool cut_node(cut *c, rl_ref r) {
   const rl_graph *g = c->g;
   const rl_node *n = &g->nodes[r];
   bool ok = cut_edge_add(c, cut_in(r), cut_out(r), n->nout > 1 ? CUT_INF : cut_bytes(c, r));
-  if (ok && cut_banned(g, r)) ok = cut_edge_add(c, CUT_SOURCE, cut_in(r), CUT_INF);
+  if (ok && cut_banned(c, r)) ok = cut_edge_add(c, CUT_SOURCE, cut_in(r), CUT_INF);
   for (int k = 0; ok && k < n->nin; k++) {
     rl_ref i = g->refs[n->in + k];
     if (i >= 0 && !cut_free_leaf(g->nodes[i].op)) ok = cut_edge_add(c, cut_out(i), cut_in(r), CUT_INF);
@@ -146,8 +160,13 @@ static void cut_copies(cut *c, const char *keep_in, const char *keep_out) {
     if (!keep_in[i]) c->copy[g->nodes[g->inputs[i]].storage] = 1;
   for (int i = 0; keep_out && i < c->nout; i++)
     if (!keep_out[i]) c->copy[g->nodes[g->outputs[i]].storage] = 1;
-  for (int32_t i = 0; i < g->nupdates; i++)
-    if (!c->tangent[g->updates[i].value]) c->copy[g->nodes[g->updates[i].input].storage] = 1;
+  for (int32_t i = 0; i < g->nupdates; i++) {
+    if (c->tangent[g->updates[i].value]) continue;
+    c->updated[g->nodes[g->updates[i].input].storage] = 1;
+    if (!(c->flags & CUT_LIVE)) c->copy[g->nodes[g->updates[i].input].storage] = 1;
+  }
+  for (int i = 0; i < c->nout; i++)
+    if (!graph_is_view(g->nodes[g->outputs[i]].op) && !c->copy[g->nodes[g->outputs[i]].storage]) c->out[g->outputs[i]] = 1;
 }
 
 static void cut_marks(cut *c) {
@@ -304,6 +323,7 @@ static rl_graph *cut_backward(const cut *c) {
   }
   for (int32_t i = c->nout; ok && i < g->noutputs; i++) ok = half_output(&h, h.map[g->outputs[i]]);
   ok = ok && half_updates(&h, c, true);
+  if (ok && (c->flags & CUT_REPLAY)) h.g->rng_total = g->rng_total;
   free(need);
   return half_finish(&h, g, ok);
 }
@@ -315,11 +335,13 @@ static bool cut_start(cut *c) {
   c->back = calloc(n, 1);
   c->saved = calloc(n, 1);
   c->copy = calloc((size_t)c->g->nstorages + 1, 1);
+  c->updated = calloc((size_t)c->g->nstorages + 1, 1);
+  c->out = calloc(n, 1);
   c->head = graph_ref_array(c->nv, -1);
   c->level = graph_ref_array(c->nv, -1);
   c->iter = graph_ref_array(c->nv, -1);
   c->queue = graph_ref_array(c->nv, -1);
-  return c->tangent && c->back && c->saved && c->copy && c->head && c->level && c->iter && c->queue;
+  return c->tangent && c->back && c->saved && c->copy && c->updated && c->out && c->head && c->level && c->iter && c->queue;
 }
 
 /* By saved value: the input that it is, -1 for others. */
@@ -332,9 +354,9 @@ static int32_t *cut_list(const cut *c, int32_t *n) {
 }
 
 /* Splits a joint graph; fails when it has writes or fewer outputs or inputs than said. */
-rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const char *keep_in, const char *keep_out, rl_graph **fwd, rl_graph **bwd,
-                            int32_t **saved, int32_t *nsaved) {
-  cut c = { .g = joint, .nout = nout, .ncot = ncot };
+rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const char *keep_in, const char *keep_out, int flags, rl_graph **fwd,
+                            rl_graph **bwd, int32_t **saved, int32_t *nsaved) {
+  cut c = { .g = joint, .nout = nout, .ncot = ncot, .flags = flags };
   if (!joint->functional) return rl_error("[partition] the graph has writes: functionalize it first");
   if (nout < 0 || nout > joint->noutputs || ncot < 0 || ncot > joint->ninputs)
     return rl_error("[partition] got %d outputs and %d cotangents, need at most %d and %d", nout, ncot, joint->noutputs, joint->ninputs);
@@ -356,7 +378,7 @@ rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const cha
     rl_graph_free(*fwd);
     *fwd = NULL;
   }
-  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.head, c.level, c.iter, c.queue, c.e };
+  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.updated, c.out, c.head, c.level, c.iter, c.queue, c.e };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   return ok ? RL_OK : RL_ERR;
 }

@@ -27,6 +27,8 @@ typedef struct rl_generator {
   rl_mt19937 mt; /* kind RL_GEN_MT19937 */
 } rl_generator;
 #define RL_PHILOX_STATE offsetof(rl_generator, kind) /* bytes of a Philox state */
+/* Bytes of a generator that its kind uses. */
+static inline size_t rl_generator_bytes(const rl_generator *g) { return g->kind == RL_GEN_PHILOX ? offsetof(rl_generator, mt) : sizeof *g; }
 
 RL_API rl_generator *rl_generator_default(void);
 RL_API void rl_generator_seed(rl_generator *g, uint64_t seed);

@@ -90,8 +90,8 @@ local function addInto(sum, a, first)
 end
 tape.addInto = addInto
 
--- Runs compute on leaves and remembers them.
-local function record(self, input)
+-- The leaves of a record: the input's, then weight and bias.
+local function begin(self, input)
    local w, b = self.weight, self.bias
    local xs = {}
    local x = leaves(input, xs)
@@ -104,9 +104,34 @@ local function record(self, input)
       b = b:detach():requiresGrad(true)
       xs[#xs + 1] = b
    end
-   local y = self:compute(x, w, b)
-   local r = {source = input, xs = xs, nx = nx, x = x, w = w, b = b, y = y, off = not gradEnabled()}
+   return {source = input, xs = xs, nx = nx, x = x, w = w, b = b}
+end
+
+-- Runs compute on leaves and remembers them.
+local function record(self, input)
+   local r = begin(self, input)
+   r.y = self:compute(r.x, r.w, r.b)
+   r.off = not gradEnabled()
    records[self] = r
+   return r
+end
+
+-- The record for which a compiled forward left p (see jit/records.lua).
+local function revive(self, p)
+   local r
+   if p.loss then
+      local xs = {}
+      r = {x = leaves(p.x, xs), xs = xs, nx = #xs, source = p.source, target = p.target}
+   else
+      r = begin(self, p.x)
+   end
+   r.y = p.pending.attach(p, r.xs)
+   return r
+end
+
+local function last(self)
+   local r = records[self]
+   if r and r.pending then return revive(self, r) end
    return r
 end
 
@@ -159,7 +184,7 @@ end
 -- The record of input's forward; made now when the last forward was of something else. Modules that draw or gather statistics in
 -- forward (`lastForward`) stay with what they drew, as the original does.
 local function recordOf(self, input)
-   local r = records[self]
+   local r = last(self)
    if r and not r.off and (self.lastForward or sees(r.x, input)) then return r end
    return record(self, input)
 end
@@ -279,7 +304,7 @@ end
 
 --- updateGradInput of a criterion with compute.
 function tape.lossGrad(self, input, target)
-   local r = records[self]
+   local r = last(self)
    if not (r and not r.off and same(r.source, input) and same(r.target, target)) then
       tape.loss(self, input, target)
       r = records[self]

@@ -1,0 +1,219 @@
+-- Compiled modules with Torch7's separate forward and backward: each is a plan, backward reads what forward saved; outputs, gradients, buffers and
+-- random numbers are eager's.
+
+local compile = require 'relume.jit.compile'
+local modules = require 'relume.jit.module'
+
+local function conv()
+   return nn.Sequential():add(nn.SpatialConvolution(1, 3, 3, 3)):add(nn.SpatialBatchNormalization(3)):add(nn.ReLU(true))
+      :add(nn.SpatialMaxPooling(2, 2)):add(nn.View(-1, 27)):add(nn.Linear(27, 5)):add(nn.LogSoftMax()), {4, 1, 8, 8}, {4, 5}
+end
+local function dropout()
+   return nn.Sequential():add(nn.Linear(6, 8)):add(nn.BatchNormalization(8)):add(nn.Tanh()):add(nn.Dropout(0.4)):add(nn.Linear(8, 5)), {4, 6}, {4, 5}
+end
+local function tables()
+   return nn.Sequential():add(nn.ConcatTable():add(nn.Linear(6, 5)):add(nn.Sequential():add(nn.Linear(6, 5)):add(nn.Sigmoid())):add(nn.Linear(6, 5)))
+      :add(nn.ParallelTable():add(nn.Identity()):add(nn.Dropout(0.3)):add(nn.Tanh())):add(nn.CAddTable()), {4, 6}, {4, 5}
+end
+local function lone() return nn.Linear(6, 5), {4, 6}, {4, 5} end
+
+local function pair(make)
+   torch.manualSeed(1)
+   local a, sx, sy = make()
+   torch.manualSeed(1)
+   local b = torch.compile((make()))
+   a:zeroGradParameters()
+   b:zeroGradParameters()
+   return a, b, torch.randn(unpack(sx)), torch.randn(unpack(sy))
+end
+
+-- All tensors of two networks are the same.
+local function equal(a, b, path, seen)
+   seen = seen or {}
+   if seen[a] then return end
+   seen[a] = true
+   for k, v in pairs(a) do
+      local w, where = b[k], (path or 'net') .. '.' .. tostring(k)
+      if torch.isTensor(v) then
+         assert.is_true(v:nElement() == w:nElement() and (v:nElement() == 0 or (v:double() - w:double()):abs():max() < 1e-9), where)
+      elseif type(v) == 'table' then equal(v, w, where, seen)
+      elseif type(v) ~= 'function' and type(v) ~= 'userdata' then assert.equal(v, w, where) end
+   end
+end
+
+local function stats(net, name)
+   local s = torch.compiler.stats(modules.compiled[net][name])
+   local state = compile.states[modules.compiled[net][name]]
+   assert.equal(0, s.eager, state.breaks[1] and tostring(state.breaks[1]))
+   return s
+end
+
+-- name -> steps of a network with data x, the gradient dy, in step i.
+local uses = {
+   ['forward and backward'] = function(n, x, dy) n:zeroGradParameters() n:forward(x) n:backward(x, dy) n:updateParameters(0.1) end,
+   ['gradients accumulated, with scale'] = function(n, x, dy, i) n:forward(x) n:backward(x, dy, 0.5 * i) end,
+   ['updateGradInput alone'] = function(n, x, dy) n:forward(x) n:updateGradInput(x, dy) end,
+   ['updateGradInput and accGradParameters'] = function(n, x, dy)
+      n:zeroGradParameters() n:forward(x) n:updateGradInput(x, dy) n:accGradParameters(x, dy, 2)
+   end,
+   ['forward twice, backward of the last'] = function(n, x, dy) n:forward(x * 2) n:forward(x) n:backward(x, dy) end,
+   ['backward twice'] = function(n, x, dy) n:forward(x) n:backward(x, dy) n:updateGradInput(x, dy * 2) end,
+   ['evaluate mode in between'] = function(n, x, dy, i)
+      n:training() n:forward(x) n:backward(x, dy) n:evaluate() n:forward(x * i)
+   end,
+   ['backward in evaluate mode'] = function(n, x, dy) n:evaluate() n:forward(x) n:backward(x, dy) end,
+   ['random numbers between'] = function(n, x, dy) n:forward(x) torch.rand(7) n:backward(x, dy) torch.rand(1) end,
+   ['a criterion outside'] = function(n, x, dy)
+      local criterion = nn.MSECriterion()
+      criterion:forward(n:forward(x), dy)
+      n:backward(x, criterion:backward(n.output, dy))
+   end,
+}
+
+describe('a compiled module', function()
+   before_each(function() compile.warnings = false end)
+   after_each(function() compile.warnings = true end)
+
+   for kind, make in pairs {conv = conv, dropout = dropout, tables = tables, lone = lone} do
+      for name, use in pairs(uses) do
+         it(('(%s) agrees with eager: %s'):format(kind, name), function()
+            local a, b, x, dy = pair(make)
+            for i = 1, 3 do
+               for _, net in ipairs {a, b} do
+                  torch.manualSeed(i)
+                  use(net, x, dy, i)
+                  net.drawn = torch.rand(2)
+               end
+               equal(a, b)
+            end
+            assert.is_true(stats(b, 'forward').compiles <= 3)
+         end)
+      end
+   end
+
+   it('has a backward of one plan that does not run forward again', function()
+      local a, b, x, dy = pair(conv)
+      for _, net in ipairs {a, b} do net:forward(x) net:backward(x, dy) end
+      equal(a, b)
+      for _, name in ipairs {'forward', 'backward'} do assert.equal(1, stats(b, name).compiles) end
+      local ops = compile.states[modules.compiled[b].backward].entries[1].ops
+      assert.is_nil(ops.conv2d)
+      assert.is_nil(ops.batch_norm)
+      assert.is_nil(ops.log_softmax)
+   end)
+
+   it('gives inner modules and its own updateGradInput what they need', function()
+      local a, b, x, dy = pair(dropout)
+      for i = 1, 3 do
+         for _, net in ipairs {a, b} do
+            torch.manualSeed(i)
+            net:forward(x)
+            net.modules[5]:backward(net.modules[4].output, dy)
+            net.modules[4]:backward(net.modules[3].output, net.modules[5].gradInput)
+         end
+         equal(a, b)
+      end
+   end)
+
+   it('goes with an eager forward, and with an eager backward', function()
+      for _, part in ipairs {'forward', 'backward'} do
+         local a, b, x, dy = pair(dropout)
+         modules.compiled[b][part] = nil
+         for i = 1, 3 do
+            for _, net in ipairs {a, b} do
+               torch.manualSeed(i)
+               net:forward(x)
+               net:backward(x, dy)
+            end
+            equal(a, b)
+         end
+      end
+   end)
+
+   it('takes other data, other sizes and other modes', function()
+      local a, b = pair(dropout)
+      for i = 1, 6 do
+         local x, dy = torch.randn(i + 1, 6), torch.randn(i + 1, 5)
+         for _, net in ipairs {a, b} do
+            torch.manualSeed(i)
+            if i % 3 == 0 then net:evaluate() else net:training() end
+            net:zeroGradParameters()
+            net:forward(x)
+            net:backward(x, dy)
+            net:updateParameters(0.1)
+         end
+         equal(a, b)
+      end
+   end)
+
+   it('of a network whose parameters are one vector', function()
+      local a, b, x, dy = pair(conv)
+      local pa, ga = a:getParameters()
+      local pb, gb = b:getParameters()
+      for _ = 1, 3 do
+         for _, n in ipairs {{a, pa, ga}, {b, pb, gb}} do
+            n[3]:zero()
+            n[1]:forward(x)
+            n[1]:backward(x, dy)
+            n[2]:add(-0.1, n[3])
+         end
+         equal(a, b)
+         assert.is_true((pa - pb):abs():max() < 1e-9)
+      end
+      assert.is_true(stats(b, 'backward').compiles <= 2)
+   end)
+
+   it('is freed with its data', function()
+      local C = require 'relume.core'
+      local _, b, x, dy = pair(conv)
+      b:forward(x)
+      b:backward(x, dy)
+      local weak = setmetatable({b}, {__mode = 'v'})
+      b = nil -- luacheck: ignore
+      for _ = 1, 3 do collectgarbage() end
+      assert.is_nil(weak[1])
+      assert.is_number(C.memory().live)
+   end)
+end)
+
+describe('a forward in one compiled function and its backward in another', function()
+   it('share what forward saved', function()
+      local function build() torch.manualSeed(2) return (dropout()) end
+      local a, b = build(), build()
+      a:zeroGradParameters()
+      b:zeroGradParameters()
+      local forward = torch.compile(function(net, x) return net:forward(x) end)
+      local backward = torch.compile(function(net, x, dy) return net:backward(x, dy) end)
+      for i = 1, 3 do
+         local x, dy = torch.randn(4, 6), torch.randn(4, 5)
+         torch.manualSeed(i)
+         a:forward(x)
+         a:backward(x, dy)
+         torch.manualSeed(i)
+         forward(b, x)
+         backward(b, x, dy)
+         equal(a, b)
+      end
+      assert.equal(0, torch.compiler.stats(forward).eager + torch.compiler.stats(backward).eager)
+   end)
+
+   it('still fit when a compiled step had the backward as well (a network that judges twice)', function()
+      local function build() torch.manualSeed(2) return (dropout()) end
+      local a, b = build(), build()
+      local function step(net, x, dy)
+         net:zeroGradParameters()
+         net:forward(x)
+         net:backward(x, dy)
+      end
+      local f, g = torch.compile(step), torch.compile(function(net, x, dy) return net:updateGradInput(x, dy) end)
+      for i = 1, 3 do
+         local x, dy = torch.randn(4, 6), torch.randn(4, 5)
+         for _, n in ipairs {{a, step, a.updateGradInput}, {b, f, i < 3 and g or b.updateGradInput}} do
+            torch.manualSeed(i)
+            n[2](n[1], x, dy)
+            n[3](n[1], x, dy * 3)
+         end
+         equal(a, b)
+      end
+   end)
+end)
