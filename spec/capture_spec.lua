@@ -6,7 +6,7 @@ local capture
 local closures = {
    ['feval and optim.sgd'] = {1, 0}, ['optim.adam with penalties in feval'] = {1, 0}, ['clones over time steps'] = {1, 0}, ['table modules'] = {1, 0},
    ['user module with its own gradients'] = {1, 0}, ['gradient clipping by norm'] = {4, 1}, ['learning-rate decay by hand'] = {1, 0},
-   ['logging every third step'] = {1, 0}, ['early exit on NaN'] = {4, 1}, ['two networks against each other'] = {1, 0}, ['siamese twins'] = {1, 0},
+   ['logging every third step'] = {1, 0}, ['early exit on NaN'] = {5, 1}, ['two networks against each other'] = {1, 0}, ['siamese twins'] = {1, 0},
    ['batches from a shuffled set'] = {1, 0, 6}, ['dropout and batch normalisation, training and evaluation'] = {1, 0},
    ['torch.grad, parameters in tables'] = {1, 0},
 }
