@@ -41,7 +41,7 @@ describe('the census of capture', function()
       assert.equal(14, seen)
    end)
 
-   for _, name in ipairs {'mlp', 'fuse', 'dqn', 'vae', 'dlrm'} do
+   for _, name in ipairs {'mlp', 'fuse', 'dqn', 'vae', 'dlrm', 'unet'} do
       it('takes the workload ' .. name .. ' whole', function()
          local tiny = dofile 'examples/bench/tiny.lua'
          local make = assert(loadfile('examples/bench/workloads/' .. name .. '.lua'))()

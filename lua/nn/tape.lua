@@ -186,7 +186,8 @@ end
 local function recordOf(self, input)
    local r = last(self)
    if r and not r.off and (self.lastForward or sees(r.x, input)) then return r end
-   return record(self, input)
+   record(self, input)
+   return records[self] -- read, so that capture sees that its backward is inside
 end
 
 -- Gradients of r.y with respect to xs, in their order (nil where y does not depend on it).
