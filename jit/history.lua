@@ -90,8 +90,8 @@ local function takeRewritten(ctx, j)
       for _, other in ipairs(ctx.inputs) do
          if other ~= v and other.facts.storage == v.facts.storage then escape(ctx, v.src.text .. ' shares memory with another tensor and is written') end
       end
-      if v.fake:requiresGrad() then j.ys[#j.ys + 1] = {fake = v.fake, arg = v.index}
-      else j.dropped[#j.dropped + 1] = v.index end
+      if C.history(v.fake) then j.ys[#j.ys + 1] = {fake = v.fake, arg = v.index}
+      else j.dropped[#j.dropped + 1] = {arg = v.index, leaf = v.fake:requiresGrad()} end
    end
 end
 
@@ -423,7 +423,11 @@ local function attach(p, held, args, r)
    for i, y in ipairs(j.ys) do
       if y.arg then C.recordWrite(args[y.arg], ys[i]) end
    end
-   for _, i in ipairs(j.dropped) do C.recordWrite(args[i], args[i]:detach()) end
+   for _, e in ipairs(j.dropped) do
+      local x = args[e.arg]
+      C.recordWrite(x, x:detach())
+      if e.leaf then x:requiresGrad(true) end
+   end
    for i, v in ipairs(j.views) do
       local f = p.facts[i]
       r[v.index] = C.op.as_strided(pick(v, args, r), f[3], f[4], f[5])

@@ -224,6 +224,33 @@ describe('a found closure', function()
       end, 7)
    end)
 
+   it('overwrites a value with history and makes it a leaf', function()
+      agree(function()
+         local w = torch.ones(2)
+         return function(k)
+            local x = torch.ones(2) * k
+            if k == 2 then x:requiresGrad(true) end
+            torch.cmul(w, x, x)
+            w:requiresGrad(true)
+            local leaf = w:isLeaf()
+            if leaf then w = w:detach() end
+            return leaf, w
+         end
+      end, 4)
+      agree(function()
+         local w = torch.ones(2)
+         return function(x)
+            local old = type(x) == 'number' and torch.ones(2) * x or x
+            torch.cmul(w, old, old)
+            w:requiresGrad(true)
+         end, function()
+            local leaf = w:isLeaf()
+            w = leaf and w:detach() * w:detach():clone():requiresGrad(true) or w -- a value with history for the next call
+            return leaf
+         end
+      end, 4)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)
