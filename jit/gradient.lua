@@ -20,8 +20,9 @@ local function historyInside(ctx, args)
    local raws = {}
    for i = 1, args.n do raws[i] = ctx:raw(args[i]) end -- they are inputs from now on
    local ys = type(raws[1]) == 'table' and raws[1] or {raws[1]}
+   local again = type(raws[args.n]) == 'table' and raws[args.n].createGraph -- what is differentiated again must not stand on compiled nodes
    for _, v in ipairs(ctx.inputs) do
-      if v.facts.history and reachesOutside(v, ys) then ctx:brk('history', v.src.text) end
+      if v.facts.history and reachesOutside(v, ys) then ctx:brk(again and 'grad-escapes' or 'history', v.src.text) end
    end
 end
 

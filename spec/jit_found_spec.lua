@@ -251,6 +251,20 @@ describe('a found closure', function()
       end, 4)
    end)
 
+   it('takes a gradient of a gradient of what stands on code outside', function()
+      agree(function()
+         local w = torch.ones(2)
+         return function(k)
+            if k == 2 then w:requiresGrad(true) end
+            local x = w * k
+            io.write ''
+            local g = x:clone():requiresGrad(true)
+            local d = torch.autograd.grad({torch.pow(g, 3):sum()}, {g}, nil, {createGraph = true})[1]
+            return torch.autograd.grad({d:sum()}, {g})[1]
+         end
+      end, 4)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)
