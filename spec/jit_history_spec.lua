@@ -61,6 +61,11 @@ local cases = {
       local s = torch.ones(5):requiresGrad(true)
       return total(torch.cmul(torch.cmul(s, p.b), p.v)), s
    end, function(y, s) y:backward() return s:grad() end},
+   ['a leaf made inside that has a gradient already'] = {function(p)
+      local s = torch.ones(5):requiresGrad(true)
+      total(torch.cmul(s, p.v)):backward()
+      return s
+   end, function(s) total(torch.exp(s)):backward() return s:grad() end},
    ['random numbers'] = {function(p) return total(torch.cmul(layer(p, p.x), torch.rand(3, 5))) end},
    ['a gradient inside, a history outside'] = {function(p)
       local y = total(torch.exp(p.b))
