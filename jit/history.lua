@@ -249,9 +249,9 @@ local function originals(ctx, joint, j)
 end
 
 -- The parts of a compiled forward and backward that every run shares.
-local function plans(ctx, compile)
+local function plans(ctx, compile, whole)
    local j, g = ctx.joint, ctx.graph
-   local full = g:passes()
+   local full = g:passes(whole and 'functionalize' or 'all')
    local node = j.units[1] and j.units[1].node
    local how = j.records and {live = not node, replay = j.replay} or nil
    local fwd, bwd, saved = full:partition(j.nout, #j.ys, (node or not how) and j.keepIn, (node or not how) and j.keepOut, how)
@@ -454,8 +454,9 @@ local function hold(p, args, r, mark, copies)
 end
 
 --- What runs the captured function, as a function of its inputs, and the forward plan. compile(graph, inputs) -> run, what it is given first, plan.
-function M.compile(ctx, compile)
-   local p = plans(ctx, compile)
+-- whole: the graphs keep the ops that were recorded, for those who run them op by op.
+function M.compile(ctx, compile, whole)
+   local p = plans(ctx, compile, whole)
    local run, handle, j = p.run, p.handle, p.j
    strip(j)
    return function(...)

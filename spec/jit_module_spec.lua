@@ -102,6 +102,24 @@ describe('a compiled module', function()
       assert.is_nil(ops.log_softmax)
    end)
 
+   it('op by op rounds as eager does, also in a gradient that is 0 but for rounding', function()
+      local function build()
+         torch.manualSeed(1)
+         local net = nn.Sequential():add(nn.Linear(3, 4)):add(nn.BatchNormalization(4)):add(nn.Tanh()):add(nn.Linear(4, 2))
+         net:zeroGradParameters()
+         return net
+      end
+      local a, b = build(), build()
+      local function step(net, x, dy) net:forward(x) return net:backward(x, dy) end
+      local x, dy = torch.randn(5, 3), torch.randn(5, 2)
+      local want, got = step(a, x, dy), torch.compile(step, {backend = 'eager'})(b, x, dy)
+      assert.equal(0, (want - got):abs():max())
+      for i = 1, 4, 3 do
+         assert.equal(0, (a.modules[i].gradBias - b.modules[i].gradBias):abs():max())
+         assert.equal(0, (a.modules[i].gradWeight - b.modules[i].gradWeight):abs():max())
+      end
+   end)
+
    it('gives inner modules and its own updateGradInput what they need', function()
       local a, b, x, dy = pair(dropout)
       for i = 1, 3 do
