@@ -282,3 +282,23 @@ describe('a found closure', function()
       end)
    end)
 end)
+
+describe('a constant that is read by index', function()
+   local idx = {4, 4, 1}
+   local cases = {
+      gather = function() return torch.ones(6):gather(1, torch.LongTensor(idx)) end,
+      index = function() return torch.ones(6):mul(3):index(1, torch.LongTensor(idx)) end,
+      both = function()
+         local l = torch.ones(6):mul(3)
+         return l:gather(1, torch.LongTensor(idx)), l
+      end,
+      rows = function() return torch.zeros(3, 4):add(2):index(1, torch.LongTensor {3, 1}) end,
+      range = function() return torch.range(1, 6):gather(1, torch.LongTensor(idx)) end,
+   }
+   for name, f in pairs(cases) do
+      it('is in memory first: ' .. name, function()
+         local want, got = {f()}, {torch.compile(f)()}
+         for i = 1, #want do assert.is_true(torch.equal(want[i], got[i])) end
+      end)
+   end
+end)

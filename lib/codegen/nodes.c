@@ -573,8 +573,9 @@ static rl_status fold_relu(cg *c, int r) {
 static rl_status calls_read_memory(cg *c) {
   int n = c->n;
   for (int i = 0; i < n; i++) {
-    if (c->node[i].kind != CG_CALL || c->node[i].absent || c->node[i].op == RL_G_PROJ) continue;
-    for (int k = 0; k < c->node[i].nin; k++) {
+    bool indexed = c->node[i].kind == CG_PW && (is_op(c->node[i].op, "gather") || is_op(c->node[i].op, "index_select"));
+    if ((c->node[i].kind != CG_CALL && !indexed) || c->node[i].absent || c->node[i].op == RL_G_PROJ) continue;
+    for (int k = 0; k < (indexed ? 1 : c->node[i].nin); k++) {
       int v = c->node[i].in[k];
       if (v < 0) continue;
       int r = cg_root(c, v);
