@@ -58,8 +58,9 @@ static int add_buf(cg *c, rl_dtype dt, int64_t size, int root) {
   return c->nbuf++;
 }
 
-/* Appends a node of our own: geometry dense in a new buffer unless buf is given. */
-static int add_node(cg *c, int op, cg_kind kind, const rl_type *t, const int *in, int nin, int buf) {
+/* Appends a node of our own: geometry dense in a new buffer unless buf is given. The type may be that of a node, which moves when the array grows. */
+static int add_node(cg *c, int op, cg_kind kind, const rl_type *of, const int *in, int nin, int buf) {
+  const rl_type own = *of, *t = &own;
   if (!grow(&c->node, c->n, &c->cap, sizeof(cg_node))) return -1;
   cg_node *n = &c->node[c->n];
   memset(n, 0, sizeof *n);
@@ -241,11 +242,12 @@ static bool windows_overlap(const rl_geom *a, const rl_geom *b) { return a->offs
 
 static int add_store(cg *c, int value, int buf, const rl_geom *win) {
   rl_type t = c->node[value].type;
+  const rl_geom window = *win; /* it may be a node's, which moves when the array grows */
   if (cg_numel(&t) == 0) return -2;
   t.dtype = (uint8_t)c->buf[buf].dt;
   int s = add_node(c, RL_G_CAST, CG_STORE, &t, &value, 1, buf);
   if (s < 0) return -1;
-  c->node[s].geom = *win;
+  c->node[s].geom = window;
   return s;
 }
 
