@@ -290,7 +290,9 @@ function Context:tensorChanges()
    local list = {}
    for fake, v in pairs(self.byfake) do
       if v.src and v.k == 'tensor' then
-         if v.replaced then list[#list + 1] = {v = v, kind = 'set'}
+         if v.replaced then
+            if fake:requiresGrad() then self:brk('grad-escapes', v.src.text .. ' is set and written') end
+            list[#list + 1] = {v = v, kind = 'set'}
          elseif v.facts0 then
             local now = M.facts(fake)
             if not M.sameWindow(v.facts0, now) then list[#list + 1] = {v = v, kind = 'set'} end

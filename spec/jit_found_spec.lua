@@ -265,6 +265,28 @@ describe('a found closure', function()
       end, 4)
    end)
 
+   it('sets a captured tensor and writes a value with history into it', function()
+      agree(function()
+         local b, other = torch.zeros(2), torch.ones(3)
+         return function(k)
+            local x = torch.ones(2):requiresGrad(k > 1)
+            b:set(other)
+            b:resizeAs(x):copy(x)
+            local made = b:requiresGrad()
+            b = b:detach()
+            return made
+         end, function() return b end
+      end, 4)
+      agree(function()
+         local b, other = torch.zeros(2), torch.ones(2)
+         local x = torch.ones(2):requiresGrad(true)
+         return function()
+            b:set(other)
+            b:copy(x)
+         end, function() return tostring(b:requiresGrad()) end
+      end, 1)
+   end)
+
    it('raises from levels that are C functions', function()
       agree(function()
          return function(k)
