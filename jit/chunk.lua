@@ -59,7 +59,7 @@ end
 function Emit:setByPlan(pairsOf)
    local ctx, rest = self.ctx, {}
    local backend = ctx.opts.backend
-   if ctx.joint or backend and backend ~= 'c' or self.inputs[1] ~= 'Q[1]' then return pairsOf end
+   if ctx.joint and not ctx.joint.holds or backend and backend ~= 'c' or self.inputs[1] ~= 'Q[1]' then return pairsOf end
    for _, pair in ipairs(pairsOf) do
       local place, k = pair:match '^Q%[(%d+)%], o__(%d+)$'
       place, k = tonumber(place), tonumber(k)
@@ -69,13 +69,16 @@ function Emit:setByPlan(pairsOf)
    return rest
 end
 
---- Keeps of these sets the outputs that nothing else uses; the others are set behind the plan, first of all.
+--- Keeps of these sets the outputs that nothing else uses; the others are set behind the plan, first of all. Where the plan holds what a backward
+-- outside needs, the outputs that only it needs get no object.
 function Emit:choosePlanSets()
-   if not self.planSets then return end
+   local holds = self.ctx.joint and self.ctx.joint.holds
+   if not self.planSets and not holds then return end
    local text = concat(self.body, '\n') .. '\n' .. concat(self.items, '\n') .. '\n' .. (self.final or '') .. '\n' .. (self.returns or '')
    local used = {}
    for k in text:gmatch '%f[%w_]o__(%d+)%f[^%w_]' do used[tonumber(k)] = true end
-   for k = 1, self.ctx.outputs.n do
+   if holds then self.pushed = used end
+   for k = 1, self.planSets and self.ctx.outputs.n or 0 do
       local place = self.planSets[k]
       if place and used[k] then
          table.insert(self.body, 1, fmt('setAll(Q[%d], o__%d)', place, k))
@@ -84,20 +87,34 @@ function Emit:choosePlanSets()
    end
 end
 
+--- What becomes of each output of the plan, as plan:callSet takes it, and the names of those that it returns.
+function Emit:planPlaces(outs)
+   local places, names, holds = {}, {}, self.ctx.joint and self.ctx.joint.holds
+   for k = 1, holds and #outs - 1 or #outs do
+      places[k] = self.planSets and self.planSets[k] or (not holds or self.pushed[k]) and 0
+      if places[k] == 0 then names[#names + 1] = outs[k] end
+   end
+   if holds then places[0], names[#names + 1] = true, outs[#outs] end
+   return places, names
+end
+
 --- The line that runs the plan with these sets; what remains are the outputs without one.
 function Emit:planCallSet(outs, arguments)
-   local places, names = {}, {}
-   for k, name in ipairs(outs) do
-      places[k] = self.planSets[k] or 0
-      if places[k] == 0 then names[#names + 1] = name end
-   end
+   local places, names = self:planPlaces(outs)
    local call = fmt('plan:callSet(%s, Q, %s)', arguments, self:klist(places))
    self.places = places
+   return self:receive(names, call)
+end
+
+--- The line that calls the plan and takes its results by name.
+function Emit:receive(names, call)
+   self.firstResult = names[1]
    if #names == 0 then return call end
    if #names + self.nlocal + (self.nresult or 0) < 180 then return fmt('local %s = %s', concat(names, ', '), call) end
    self.manyOutputs = true
-   for i, name in ipairs(names) do names[i] = fmt('%s = R[%d]', name, i) end -- O[k] = R[i]
-   return fmt('local O, R = {}, {%s}\n%s', call, concat(names, '\n'))
+   local lines = {}
+   for i, name in ipairs(names) do lines[i] = fmt('%s = R[%d]', name, i) end -- O[k] = R[i]
+   return fmt('local O, R = {}, {%s}\n%s', call, concat(lines, '\n'))
 end
 
 -- Writes -----------------------------------------------------------------------------------------------------------------------

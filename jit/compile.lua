@@ -180,7 +180,7 @@ end
 local function planRunner(ctx, opts, family)
    if not ctx.joint then return compiler(opts, family)(ctx.graph, ctx.inputs) end
    local whole = opts.backend and opts.backend ~= 'c' -- eager's kernels round as eager does only for the ops that eager runs
-   return called, history.compile(ctx, compiler(opts, family), whole)
+   return history.compile(ctx, compiler(opts, family), whole)
 end
 
 -- Compiles the graph; nil when there is nothing to run. family: of the plans of an entry with free sizes.

@@ -328,7 +328,7 @@ local function earlier(ctx, t, key)
    ctx:guard {kind = 'record', src = src, value = state, once = once}
    if state == 'real' then ctx:brk('history', 'the forward of ' .. (type(key) == 'table' and C.torch.typename(key) or 'a module')) end
    if state == 'none' then return NIL end
-   return ctx:readRecord(ctx:wrap(raw, src))
+   return ctx:readRecord(raw, key, src, module)
 end
 
 --- The raw key under which a value is kept in t: constants as they are, objects by identity. A module that may be another one at the next

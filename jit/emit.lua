@@ -89,6 +89,10 @@ function load.len(self, src) return self:keep(self.head, fmt('#%s', self:load(sr
 function load.at(self, src)
    return self:keep(self.head, fmt('rawget(%s, %s)', self:load(src.parent), self:load(src.index)))
 end
+function load.opened(self, src)
+   local module = src.module.kind and self:load(src.module) or self:k(src.module)
+   return self:keep(self.head, fmt('openRecord(%s, %s)', self:load(src.parent), module))
+end
 function load.grad(self, src) return self:keep(self.head, fmt('grad(%s)', self:load(src.parent))) end
 function load.fupv(self, src) return self:keep(self.head, fmt('upvalueOf(%s, %d)', self:load(src.parent), src.key)) end
 function load.upv(self, src)
@@ -449,15 +453,30 @@ local function isTape(t)
 end
 
 -- What stays of a record: see records.lua.
-function Emit:record(v)
+function Emit:record(v, module)
    local ctx = self.ctx
    local u = ctx.kept and ctx.kept[v]
    if not u then return 'nil' end
-   local pending = ctx.joint and fmt('o__%d', ctx.joint.nout + 1) or 'nil'
    local x = self:val(u.x)
+   if ctx.joint and ctx.joint.holds then return self:heldRecord(u, x, module) end
+   local pending = ctx.joint and fmt('o__%d', ctx.joint.nout + 1) or 'nil'
    if not u.target then return fmt('{pending = %s, k = %d, x = %s}', pending, u.k or 0, x) end
    local source, target = self:val(u.source), self:val(u.target)
    return fmt('{pending = %s, k = %d, x = %s, source = %s, target = %s, loss = true}', pending, u.k or 0, x, source, target)
+end
+
+-- Where the plan itself holds what it leaves: that, or with what only this record knows.
+function Emit:heldRecord(u, x, module)
+   local held, out = fmt('o__%d', self.ctx.joint.nout + 1), x:match '^o__(%d+)$'
+   u.out = tonumber(out)
+   if out and module and not u.target then
+      u.module = module
+      return held
+   end
+   local fields = {fmt('held = %s, k = %d', held, u.k)}
+   if not out then fields[#fields + 1] = 'x = ' .. x end
+   if u.target then fields[#fields + 1] = fmt('source = %s, target = %s, loss = true', self:val(u.source), self:val(u.target)) end
+   return fmt('{%s}', concat(fields, ', '))
 end
 
 function Emit:tableWrites(t)
@@ -467,7 +486,7 @@ function Emit:tableWrites(t)
       if tape then
          local src = self.ctx.tapeKeys[key]
          if not (self.ctx.valueKeys and self.ctx.valueKeys[key]) then
-            self:line('rawset(%s, %s, %s)', x, src and self:load(src) or self:keyText(key), self:record(v))
+            self:line('rawset(%s, %s, %s)', x, src and self:load(src) or self:keyText(key), self:record(v, not src and key or nil))
          end
       elseif v ~= t.orig[key] then
          local k, y = self:keyText(key), self:val(v)
@@ -601,7 +620,7 @@ local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.
 local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
 local tableNew, viewOf, viewAt = rt.tableNew, rt.viewOf, rt.viewAt
-local recordState = rt.recordState
+local recordState, openRecord = rt.recordState, rt.openRecord
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
 ]]
 
@@ -628,7 +647,8 @@ end
 function Emit:planCall()
    local ctx = self.ctx
    local n = ctx.outputs and ctx.outputs.n or 0
-   if ctx.joint and ctx.joint.records then n = ctx.joint.nout + 1 end
+   local joint = ctx.joint
+   if joint and joint.records then n = joint.nout + 1 end
    if n == 0 and not (ctx.graph and ctx.mutates) then return end
    local inputs, numbers = self.inputs, ctx.numbers
    local list
@@ -643,6 +663,10 @@ function Emit:planCall()
    local outs = {}
    for i = 1, n do outs[i] = 'o__' .. i end
    if self.planSets then return self:planCallSet(outs, #numbers > 0 and 'U' or 'Q') end
+   if joint and joint.holds then
+      local places, names = self:planPlaces(outs)
+      return self:receive(names, fmt('run(plan, %s%s)', self:klist(places), list))
+   end
    if n <= 60 and n + self.nlocal + (self.nresult or 0) < 180 then return fmt('local %s = run(plan%s)', concat(outs, ', '), list) end
    self.manyOutputs = true
    return fmt('local O = {run(plan%s)}', list)
@@ -674,7 +698,7 @@ function M.prepare(ctx, params, vararg, results)
    e:choosePlanSets()
    e.call = e:planCall()
    if e.call and not e.planSets and fail.mayFail(ctx.graph) then
-      local first = ctx.outputs and ctx.outputs.n > 0 and 'o__1' or 'x__1'
+      local first = e.firstResult or ctx.outputs and ctx.outputs.n > 0 and 'o__1' or 'x__1'
       if first == 'x__1' then e.call = 'local x__1 = ' .. e.call end
       e.call = fmt('%s\nif %s == rt.FAILED then return S:again(%s) end', e.call, first, e.args) -- eager raises at its place, effects before it included
    end

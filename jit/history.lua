@@ -206,6 +206,16 @@ local function allGradients(ctx, j, ys)
    if stateOf(ctx) ~= before then escape(ctx, 'a backward written in Lua changes the program or reads other tensors') end
 end
 
+--- Whether our own plan can hold what a run leaves by itself: only modules' records leave, nothing is put on the tape.
+function M.holds(ctx, j)
+   local backend = ctx.opts.backend
+   if backend and backend ~= 'c' or #j.leaves + #j.views + #j.dropped > 0 or not j.records then return false end
+   for _, y in ipairs(j.ys) do
+      if not y.record then return false end
+   end
+   return true
+end
+
 --- Records the gradients of what leaves, behind the forward; ctx.joint says what is what. The context's outputs are complete.
 function M.joint(ctx)
    local j = {ys = {}, xs = {}, leaves = {}, views = {}, dropped = {}, keepIn = {}, keepOut = {}, units = {}, ngrads = 0}
@@ -220,6 +230,7 @@ function M.joint(ctx)
    records.units(ctx, j)
    keeps(ctx, j)
    allGradients(ctx, j, list(j.ys))
+   j.holds = M.holds(ctx, j)
    ctx.joint = j
 end
 
@@ -453,13 +464,20 @@ local function hold(p, args, r, mark, copies)
    return held
 end
 
---- What runs the captured function, as a function of its inputs, and the forward plan. compile(graph, inputs) -> run, what it is given first, plan.
+local function called(f, ...) return f(...) end
+
+--- What runs the captured function, what it is given first, and the forward plan. compile(graph, inputs) -> run, what it is given first, plan.
 -- whole: the graphs keep the ops that were recorded, for those who run them op by op.
 function M.compile(ctx, compile, whole)
    local p = plans(ctx, compile, whole)
    local run, handle, j = p.run, p.handle, p.j
    strip(j)
-   return function(...)
+   if j.holds then
+      records.owner(p)
+      p.plan:holds(p, p.random)
+      return p.plan.callHold, p.plan, p.plan
+   end
+   return called, function(...)
       local args, copies = {...}, {}
       local mark = p.random and C.randomMark()
       for _, i in ipairs(p.copies) do copies[i] = args[i]:clone() end

@@ -3,6 +3,7 @@
 --
 --   1. nn.tape keeps, by module, the leaves and the result that forward put on the tape. In captured code these are fakes; here each becomes a unit of the
 --      joint graph (see history.lua), and the side table gets {pending, k, x, ...}: what the run saved, the unit, the input as it was.
+--      Where only records leave, the plan holds all of it in one object, which is the entry until somebody reads it (`open`).
 --   2. nn.tape makes leaves anew from such an entry and asks `attach` for the result. Outside, the result's gradient runs the unit's part of the backward
 --      plan; in captured code the part goes into the graph, so that a compiled backward is one plan over what the compiled forward saved.
 --   3. A record whose backward is inside as well is dropped, as it would keep values alive that nobody asks for; the next backward runs the module again.
@@ -139,6 +140,35 @@ function M.ones(n)
    return r
 end
 
+local opened = setmetatable({}, {__mode = 'k'}) -- what a plan held -> what its records share
+
+--- Lets plans hold what their runs leave; units know their module.
+function M.owner(p)
+   p.at, p.open = setmetatable({}, {__mode = 'k'}), M.open
+   for k, u in ipairs(p.j.units) do
+      if u.module then p.at[u.module], u.module = k, nil end
+   end
+end
+
+--- A record in the form that the rest of this file reads: {pending, k, x, ...}.
+function M.open(record, module)
+   if record == nil then return end
+   local bare = type(record) == 'userdata'
+   local held = bare and record or record.held
+   if not held then return record end
+   local pending = opened[held]
+   if not pending then
+      local p, outs, numbers, mark = C.planHeld(held)
+      pending = {outs = outs, numbers = numbers, mark = mark, desc = p, saved = {}, inputs = {}, copies = {}, attach = M.attach}
+      for k = 1, #p.saved do pending.saved[k] = outs[p.j.nout + k] end
+      opened[held] = pending
+   end
+   local k = bare and pending.desc.at[module] or record.k
+   local r = {pending = pending, k = k, x = not bare and record.x or pending.outs[pending.desc.j.units[k].out]}
+   if not bare then r.source, r.target, r.loss = record.source, record.target, record.loss end
+   return r
+end
+
 --- The result of a record: its gradient with respect to the leaves xs runs the backward plan.
 function M.attach(record, xs)
    local history = require 'relume.jit.history'
@@ -162,9 +192,10 @@ local function trusted(ctx, t, name)
    return v
 end
 
--- What an outside record says in this call.
-function Context:readRecord(record)
+-- What an outside record says in this call. module: the source of the key, if it is loaded.
+function Context:readRecord(raw, key, src, module)
    local ctx = self
+   local record = ctx:wrap(M.open(raw, key), value.opened(src, module or key))
    record.g = true
    local token = trusted(ctx, record, 'pending')
    record.f.pending, record.orig.pending = token, token

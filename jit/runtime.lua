@@ -6,6 +6,7 @@ local okC, C = pcall(require, 'relume.core')
 local rt = {
    FAILED = require('relume.jit.fail').FAILED,
    recordState = require('relume.jit.value').recordState,
+   openRecord = function(raw, module) return require('relume.jit.records').open(raw, module) end,
    tableNew = require('relume.jit.value').tableNew,
    dgetmetatable = debug.getmetatable, dsetmetatable = debug.setmetatable,
    setupvalue = debug.setupvalue, upvaluejoin = debug.upvaluejoin, upvalueid = debug.upvalueid,

@@ -68,9 +68,12 @@ function M.at(parent, index)
    return {kind = 'at', parent = parent, index = index, id = parent.id .. '@' .. index.id, text = parent.text .. '[' .. index.text .. ']'}
 end
 
+--- What a tape has for a module, opened (see records.lua).
+function M.opened(parent, module) return {kind = 'opened', parent = parent, module = module, id = parent.id .. '!', text = parent.text} end
+
 --- What a tape has for a module: 'pending' (left by a compiled forward), else 'none'; 'real' where eager's own record may not be made again.
 function M.recordState(raw, once)
-   if raw ~= nil and raw.pending then return 'pending' end
+   if raw ~= nil and (type(raw) == 'userdata' or raw.pending or raw.held) then return 'pending' end
    return once and raw ~= nil and 'real' or 'none'
 end
 

@@ -215,6 +215,47 @@ describe('a forward in one compiled function and its backward in another', funct
       assert.equal(0, torch.compiler.stats(forward).eager + torch.compiler.stats(backward).eager)
    end)
 
+   it('leave one object a call, whatever the number of modules', function()
+      local net, dy = nn.Sequential():float(), torch.FloatTensor(4, 6):fill(1)
+      for _ = 1, 20 do net:add(nn.Linear(6, 6):float()):add(nn.Tanh():float()) end
+      local forward, x = torch.compile(function(x) net:forward(x) end), torch.FloatTensor(4, 6):uniform()
+      for _ = 1, 3 do forward(x) end
+      local text = compile.states[forward].entries[1].text
+      assert.is_nil((text:match 'rawset%(K%[%d+%], K%[%d+%], {'))
+      assert.equal(40, select(2, text:gsub('rawset%(K%[%d+%], K%[%d+%], o__%d+%)', '')))
+      local want = net:clone()
+      want:forward(x)
+      want:zeroGradParameters()
+      net:zeroGradParameters()
+      assert.is_true((want:backward(x, dy) - net:backward(x, dy)):abs():max() < 1e-6)
+      assert.is_true((want:get(3).gradWeight - net:get(3).gradWeight):abs():max() < 1e-6)
+   end)
+
+   it('leave what lookups and criterions were given', function()
+      local function build()
+         torch.manualSeed(3)
+         return nn.Sequential():add(nn.LookupTable(7, 5)):add(nn.Dropout(0.3)):add(nn.Mean(2)):add(nn.Linear(5, 4)):add(nn.LogSoftMax()),
+            nn.ClassNLLCriterion()
+      end
+      local nets, losses = {}, {}
+      for i = 1, 2 do nets[i], losses[i] = build() end
+      local forward = torch.compile(function(net, loss, x, y) return loss:forward(net:forward(x), y) end)
+      for i = 1, 3 do
+         local x, y, got = torch.LongTensor(4, 3):random(7), torch.LongTensor(4):random(4), {}
+         for k, f in ipairs {function(net, loss) return loss:forward(net:forward(x), y) end, forward} do
+            local net, loss = nets[k], losses[k]
+            torch.manualSeed(i)
+            net:zeroGradParameters()
+            got[k] = f(net, loss, x, y)
+            net:backward(x, loss:backward(net.output, y))
+         end
+         assert.is_true(math.abs(got[1] - got[2]) < 1e-12)
+         equal(nets[1], nets[2])
+      end
+      assert.has_error(function() forward(nets[2], losses[2], torch.LongTensor(4, 3):fill(9), torch.LongTensor(4):fill(1)) end)
+      assert.equal(0, torch.compiler.stats(forward).breaks or 0)
+   end)
+
    it('still fit when a compiled step had the backward as well (a network that judges twice)', function()
       local function build() torch.manualSeed(2) return (dropout()) end
       local a, b = build(), build()

@@ -64,7 +64,7 @@ local addTime = addNanoseconds() -- before anything else fills the heap
 local function compiledMicroseconds(f, x, n)
    local best, plan = math.huge, math.huge
    for _ = 1, 300 do f(x) end -- LuaJIT compiles the guards
-   for _ = 1, 200 do -- windows of a few milliseconds that take turns: the best ones are quiet
+   for _ = 1, 1500 do -- windows of half a millisecond that take turns: the best ones are quiet
       local start = now()
       for _ = 1, n do f(x) end
       best = math.min(best, (now() - start) / n)
@@ -134,8 +134,8 @@ local function row(make, n)
    return compiledMicroseconds(f, x, n)
 end
 
-local checks, call = row(mlp, 400)
-local deepChecks, deepCall = row(transformer, 30)
+local checks, call = row(mlp, 150)
+local deepChecks, deepCall = row(transformer, 4)
 local result = { add_ns = addTime, compiled_mlp_us = checks, compiled_call_us = call, compiled_transformer_us = deepChecks,
    compiled_transformer_call_us = deepCall, require_ms = requireTime * 1e3, library_mb = libraryMB() }
 local worst = -100

@@ -240,14 +240,15 @@ static void read_run(lua_State *L, const rl_graph *g, rl_tensor **in, double *nu
 
 static const rl_generator *mark_at(lua_State *L, int i) { return (const rl_generator *)luaL_checkudata(L, i, GRAPH_MARK); }
 
-/* C.randomMark() -> the state of the default generator, for run and randomSwap. */
-static int random_mark(lua_State *L) {
-  const rl_generator *g = rl_generator_default();
+int bind_push_mark(lua_State *L, const rl_generator *g) {
   memcpy(lua_newuserdata(L, rl_generator_bytes(g)), g, rl_generator_bytes(g));
   luaL_newmetatable(L, GRAPH_MARK);
   lua_setmetatable(L, -2);
   return 1;
 }
+
+/* C.randomMark() -> the state of the default generator, for run and randomSwap. */
+static int random_mark(lua_State *L) { return bind_push_mark(L, rl_generator_default()); }
 
 /* C.randomSwap(mark) -> what the state was; it is the mark's now. */
 static int random_swap(lua_State *L) {

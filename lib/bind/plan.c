@@ -6,6 +6,7 @@
 
 #define BIND_PLAN "relume.plan"
 #define BIND_FAMILY "relume.family"
+#define BIND_HELD "relume.held"
 
 /* A plan with the arrays that a call fills in. */
 typedef struct plan_box {
@@ -13,8 +14,15 @@ typedef struct plan_box {
   int inputs, outputs, numbers;
   rl_tensor **in, **out;
   double *num;
-  bool busy;
+  bool busy, marks; /* marks: a run that holds keeps the generator's state before it */
 } plan_box;
+
+/* What a run leaves for a backward outside: outputs without a Lua object each, numbers, and the generator as it was. */
+typedef struct held {
+  int n, numbers;
+  size_t mark;    /* bytes of the generator, 0: none */
+  rl_tensor *t[]; /* by output, NULL: not held; then the numbers, then the generator */
+} held;
 
 static plan_box *plan_at(lua_State *L, int i) {
   plan_box *b = (plan_box *)luaL_checkudata(L, i, BIND_PLAN);
@@ -190,8 +198,103 @@ static rl_status set_output(rl_tensor *t, rl_tensor *u) {
   return s;
 }
 
+/* ---- runs that hold ---- */
+
+static double *held_numbers(held *h) { return (double *)(h->t + h->n); }
+static rl_generator *held_mark(held *h) { return (rl_generator *)(held_numbers(h) + h->numbers); }
+
+static int held_gc(lua_State *L) {
+  held *h = (held *)luaL_checkudata(L, 1, BIND_HELD);
+  for (int i = 0; i < h->n; i++)
+    if (h->t[i]) rl_tensor_release(h->t[i]);
+  h->n = 0;
+  return 0;
+}
+
+/* Pushes the record of the run that comes; it takes the numbers and the generator as they are. */
+static held *held_push(lua_State *L, plan_box *b) {
+  const rl_generator *g = b->marks ? rl_generator_default() : NULL;
+  size_t mark = g ? rl_generator_bytes(g) : 0, bytes = sizeof(held) + sizeof(rl_tensor *) * (size_t)b->outputs + sizeof(double) * (size_t)b->numbers;
+  held *h = (held *)lua_newuserdata(L, bytes + mark);
+  memset(h, 0, bytes);
+  h->n = b->outputs;
+  h->numbers = b->numbers;
+  h->mark = mark;
+  if (b->numbers) memcpy(held_numbers(h), b->num, sizeof(double) * (size_t)b->numbers);
+  if (mark) memcpy(held_mark(h), g, mark);
+  luaL_getmetatable(L, BIND_HELD);
+  lua_setmetatable(L, -2);
+  lua_getfenv(L, 1);
+  lua_setfenv(L, -2);
+  return h;
+}
+
+/* plan:holds(owner, marks): runs leave records that belong to owner, a table. marks: they keep the generator's state. */
+static int plan_holds(lua_State *L) {
+  plan_box *b = plan_at(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  b->marks = lua_toboolean(L, 3);
+  lua_pushvalue(L, 2);
+  lua_setfenv(L, 1);
+  return 0;
+}
+
+/* C.planHeld(record) -> owner, {outputs that it holds, by number}, {numbers}, generator's state or nil (as C.randomMark gives it). */
+static int plan_held(lua_State *L) {
+  held *h = (held *)luaL_checkudata(L, 1, BIND_HELD);
+  lua_getfenv(L, 1);
+  lua_createtable(L, h->n, 0);
+  for (int i = 0; i < h->n; i++)
+    if (h->t[i]) {
+      bind_push_tensor(L, rl_tensor_retain(h->t[i]));
+      lua_rawseti(L, -2, i + 1);
+    }
+  lua_createtable(L, h->numbers, 0);
+  for (int k = 0; k < h->numbers; k++) {
+    lua_pushnumber(L, held_numbers(h)[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  if (h->mark) bind_push_mark(L, held_mark(h));
+  else lua_pushnil(L);
+  return 4;
+}
+
+/* Runs the plan whose arguments are in place and deals with the outputs by places[k]: 0 is pushed, > 0 is what targets[places[k]] is set to, nil is
+ * held. targets: index of a table, or 0. With places[0] the record of what is held is pushed last. */
+static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places) {
+  memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
+  luaL_checkstack(L, b->outputs + 8, "too many outputs");
+  int top = lua_gettop(L), pushed = 0;
+  lua_rawgeti(L, places, 0);
+  held *h = lua_toboolean(L, -1) ? held_push(L, b) : NULL;
+  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
+  rl_status s = RL_OK;
+  int64_t bytes = 0;
+  for (int i = 0; i < b->outputs; i++) {
+    lua_rawgeti(L, places, i + 1);
+    int place = lua_isnumber(L, -1) ? (int)lua_tointeger(L, -1) : -1;
+    lua_pop(L, 1);
+    rl_tensor *t = b->out[i];
+    if (place < 0 && !h) rl_tensor_release(t);
+    else if (place < 0) {
+      h->t[i] = t;
+      bytes += 256 + (t->storage && t->storage->refs == 1 ? t->storage->size * rl_dtypes[t->dtype].bytes : 0);
+    } else if (!place) {
+      bind_push_tensor(L, t);
+      pushed++;
+    } else if (s == RL_OK) s = set_output(tensor_of(L, targets, place), t);
+  }
+  BIND_TRY(L, s);
+  if (h) {
+    lua_pushvalue(L, top + 2);
+    bind_pressure(L, bytes);
+    pushed++;
+  }
+  return pushed;
+}
+
 /* plan:callSet({inputs, then numbers}, targets, places) -> outputs whose place is 0. places[k] > 0: targets[places[k]] is set to output k, which
- * then needs no Lua object of its own. */
+ * then needs no Lua object of its own; no number: it is held. places[0]: the record of what is held comes last. */
 static int plan_call_set(lua_State *L) {
   plan_box *b = plan_at(L, 1);
   for (int i = 2; i <= 4; i++) luaL_checktype(L, i, LUA_TTABLE);
@@ -201,22 +304,18 @@ static int plan_call_set(lua_State *L) {
     b->num[i] = luaL_checknumber(L, -1);
     lua_pop(L, 1);
   }
-  memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
-  luaL_checkstack(L, b->outputs + 4, "too many outputs");
-  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
-  int pushed = 0;
-  rl_status s = RL_OK;
-  for (int i = 0; i < b->outputs; i++) {
-    lua_rawgeti(L, 4, i + 1);
-    int place = (int)lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    if (!place) {
-      bind_push_tensor(L, b->out[i]);
-      pushed++;
-    } else if (s == RL_OK) s = set_output(tensor_of(L, 3, place), b->out[i]);
-  }
-  BIND_TRY(L, s);
-  return pushed;
+  return plan_finish_places(L, b, 3, 4);
+}
+
+/* plan:callHold(places, t1, ..., n1, ...) -> outputs whose place is 0, then the record of the others: see callSet. */
+static int plan_call_hold(lua_State *L) {
+  plan_box *b = plan_at(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  for (int i = 0; i < b->inputs; i++)
+    if (!(b->in[i] = bind_totensor(L, i + 3))) return luaL_error(L, "[plan] input %d; got %s, need tensor", i + 1, luaL_typename(L, i + 3));
+  for (int i = 0; i < b->numbers; i++) b->num[i] = luaL_checknumber(L, b->inputs + i + 3);
+  lua_settop(L, b->inputs + 2); /* the inputs stay referenced */
+  return plan_finish_places(L, b, 0, 2);
 }
 
 static void set_int(lua_State *L, const char *k, int64_t v) {
@@ -261,17 +360,29 @@ static int plan_describe(lua_State *L) {
 
 /* Adds compile to graphs and registers plans. */
 void bind_open_plan(lua_State *L) {
-  static const luaL_Reg methods[] = { { "run", plan_run },   { "call", plan_call },           { "callSet", plan_call_set },
-                                      { "info", plan_info }, { "source", plan_source },       { "describe", plan_describe },
-                                      { "__gc", plan_gc },   { "__tostring", plan_describe }, { NULL, NULL } };
+  static const luaL_Reg methods[] = { { "run", plan_run },
+                                      { "call", plan_call },
+                                      { "callSet", plan_call_set },
+                                      { "callHold", plan_call_hold },
+                                      { "holds", plan_holds },
+                                      { "info", plan_info },
+                                      { "source", plan_source },
+                                      { "describe", plan_describe },
+                                      { "__gc", plan_gc },
+                                      { "__tostring", plan_describe },
+                                      { NULL, NULL } };
   static const luaL_Reg family[] = { { "probe", family_probe }, { "texts", family_texts }, { "__gc", family_gc }, { NULL, NULL } };
-  static const bind_reg functions[] = { { "planFamily", family_new }, { "planCompiles", plan_compiles }, { NULL, NULL } };
+  static const bind_reg functions[] = { { "planFamily", family_new }, { "planCompiles", plan_compiles }, { "planHeld", plan_held }, { NULL, NULL } };
   luaL_newmetatable(L, BIND_FAMILY);
   luaL_register(L, NULL, family);
   lua_pushvalue(L, -1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   bind_core(L, functions);
+  luaL_newmetatable(L, BIND_HELD);
+  lua_pushcfunction(L, held_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pop(L, 1);
   luaL_newmetatable(L, BIND_PLAN);
   luaL_register(L, NULL, methods);
   lua_pushvalue(L, -1);

@@ -131,6 +131,10 @@ end
 
 local function last(self)
    local r = records[self]
+   if type(r) == 'userdata' or r and r.held then
+      r = C.planHeld(type(r) == 'userdata' and r or r.held).open(r, self)
+      records[self] = r
+   end
    if r and r.pending then return revive(self, r) end
    return r
 end
