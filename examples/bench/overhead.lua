@@ -101,11 +101,11 @@ local breaking = {
 local function slower(f, size)
    local c, x, eager, compiled = torch.compile(f), torch.FloatTensor(size):uniform(), math.huge, math.huge
    for _ = 1, 200 do c(x) f(x) end -- the trial of its graphs is over
-   for _ = 1, 150 do -- windows that take turns
+   for _ = 1, 800 do -- short windows that take turns: the best ones are quiet
       local start = now()
-      for _ = 1, 200 do f(x) end
+      for _ = 1, 50 do f(x) end
       local middle = now()
-      for _ = 1, 200 do c(x) end
+      for _ = 1, 50 do c(x) end
       eager, compiled = math.min(eager, middle - start), math.min(compiled, now() - middle)
    end
    return (compiled / eager - 1) * 100, torch.explain(c, x).small and 'runs eagerly' or 'compiled'
