@@ -25,7 +25,7 @@ M.reasons = {
    ['backward-outside'] = {'random ops whose backward is not inside of the compiled function (forward of %s)',
       'compile the whole step, or call evaluate() first: a backward outside would draw other random numbers'},
    ['history'] = {'a gradient taken inside runs on into code outside (%s)', 'call backward outside, or compile the code that made the tensor too'},
-   ['changing-string'] = {'a string made at a graph break is another one at each call (%s)', 'format text outside of the compiled function'},
+   ['changing-string'] = {'a string is another one at each call (%s)', 'format text outside of the compiled function'},
    ['table-key'] = {'a table key is not known (%s)', 'use strings or numbers as keys'},
    ['metatable'] = {'%s of a table that capture cannot evaluate', 'use a plain table'},
    ['compile-failed'] = {'the compiler refused the graph: %s', 'report this as a bug'},

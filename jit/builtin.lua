@@ -48,7 +48,7 @@ end
 models[tostring] = function(ctx, args, via)
    local v = args[1] or NIL
    if v.k == 'gnum' then ctx:brk('data-dependent', 'tostring') end
-   if v.k == 'const' or v.k == 'num' then return one(const(tostring(ctx:specialise(v)))) end
+   if v.k == 'const' or v.k == 'num' then return one(const(tostring(ctx:textOf(v)))) end
    local h = ops.metamethod(ctx, v, '__tostring')
    if h then
       ctx.via = via
@@ -290,7 +290,8 @@ local function graphNumber(ctx, name, args)
    return one {k = 'gnum', fake = ctx:callC(op, args)[1].fake}
 end
 
-local function mathModel(name, fn)
+-- kind: the library that the function is of.
+local function mathModel(name, fn, kind)
    return function(ctx, args)
       local symbolic, numeric = false, true
       for i = 1, args.n do
@@ -304,16 +305,16 @@ local function mathModel(name, fn)
          local a, b = args[1], args[2]
          local hint = b and fn(a.hint or a.v, b.hint or b.v) or fn(a.hint or a.v)
          if b and not b then hint = nil end
-         return one(value.num({op = 'call', fn = fn, name = name, a = value.expr(a), b = b and value.expr(b)}, hint))
+         return one(value.num({op = 'call', fn = fn, name = kind .. name, a = value.expr(a), b = b and value.expr(b)}, hint))
       end
-      return ctx:callC(fn, args, 'math.' .. name)
+      return ctx:callC(fn, args, kind .. name)
    end
 end
 
 for name, fn in pairs(math) do
    if type(fn) == 'function' then
       pure[fn] = 'math.' .. name
-      if name ~= 'modf' and name ~= 'frexp' then models[fn] = mathModel(name, fn) end
+      if name ~= 'modf' and name ~= 'frexp' then models[fn] = mathModel(name, fn, 'math.') end
    end
 end
 for _, name in ipairs {'random', 'randomseed'} do
@@ -329,12 +330,15 @@ end
 pure[string.dump] = nil
 if package.searchpath then pure[package.searchpath] = 'package.searchpath' end
 for name, fn in pairs(require 'bit') do
-   if type(fn) == 'function' then pure[fn] = 'bit.' .. name end
+   if type(fn) == 'function' then
+      pure[fn] = 'bit.' .. name
+      if name ~= 'tohex' then models[fn] = mathModel(name, fn, 'bit.') end
+   end
 end
 
 models[string.len] = function(ctx, args)
    local v = args[1]
-   if v and v.k == 'num' then v = const(tostring(ctx:specialise(v))) end
+   if v and v.k == 'num' then v = const(tostring(ctx:textOf(v))) end
    if not v or v.k ~= 'const' or type(v.v) ~= 'string' and type(v.v) ~= 'number' then argError(ctx, 1, 'len', 'string', v) end
    return one(const(#tostring(ctx:need(v))))
 end
@@ -345,7 +349,7 @@ local function replacement(ctx, by, captures)
    if by.k == 'func' then v = ctx:call(by, captures)[1] or NIL else v = ops.index(ctx, by, captures[1]) end
    if v.k == 'gnum' then ctx:brk('data-dependent', 'string.gsub') end
    if not ctx:truth(v) then return end
-   local x = (v.k == 'const' or v.k == 'num') and ctx:specialise(v)
+   local x = (v.k == 'const' or v.k == 'num') and ctx:textOf(v)
    if type(x) ~= 'string' and type(x) ~= 'number' then ctx:raise(('invalid replacement value (a %s)'):format(value.luatype(v))) end
    return x
 end
@@ -426,7 +430,7 @@ models[table.concat] = function(ctx, args)
    for i = from, to do
       local v = ctx:rawget(t, i)
       if v.k == 'gnum' then ctx:brk('data-dependent', 'table.concat') end
-      local x = (v.k == 'const' or v.k == 'num') and ctx:specialise(v)
+      local x = (v.k == 'const' or v.k == 'num') and ctx:textOf(v)
       if type(x) ~= 'string' and type(x) ~= 'number' then
          ctx:raise(("bad argument #1 to 'concat' (invalid value (%s) at index %d in table for 'concat')"):format(value.luatype(v), i))
       end

@@ -93,6 +93,7 @@ function Context:raw(v, numbers, depth)
          numbers.used = true
          return self:numberInput(v)
       end
+      if self.folding == 'string' then return self:textOf(v) end
       return self:bake(v)
    end
    if k == 'tensor' then return self:fake(v) end
@@ -150,7 +151,8 @@ end
 
 --- Calls a C function: on fakes when it can be captured, folded when it is pure.
 function Context:callC(fn, args, name)
-   self.folding = M.pure[fn] ~= nil
+   local pure = M.pure[fn]
+   self.folding = pure and (pure:match '^string' or 'number') or nil
    local storage = M.storage[fn]
    if storage and args.n > 0 and args[1].k == 'udata' then return self:storageMethod(fn, args, storage) end
    local known = okC and C.capturable[fn] or M.extra[fn] or M.pure[fn]

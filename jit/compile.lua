@@ -416,7 +416,9 @@ function State:mark(g)
    if not id then return end
    local texts = self.marks.texts
    if texts and g.kind == 'eq' and type(g.value) == 'string' then texts[id] = (texts[id] or 0) + 1 end
-   if g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) then self.marks.dyn[id] = true
+   if g.kind == 'eq' and (type(g.value) == 'number' or g.value == nil) then
+      self.marks.dyn[id] = true
+      self.marks.values[id] = (self.marks.values[id] or 0) + 1
    elseif g.kind == 'len' then self.marks.dyn[value.length(g.src).id] = true
    elseif g.kind == 'ident' and g.what == 'table' then self.marks.struct[id] = true
    elseif g.kind == 'ident' and g.what == 'function' then self.marks.proto[id] = true end

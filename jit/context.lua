@@ -11,7 +11,7 @@ Context.__index = Context
 
 local const, NIL = value.const, value.NIL
 local dgetmeta = debug.getmetatable
-local CHANGES = 3 -- a string behind a graph break that was seen to change so often is not looked at any more
+local CHANGES = 3 -- a string behind a graph break that was seen to change so often is not looked at any more; nor is a number's text made
 
 --- marks: what changed between earlier captures of this closure (see sizes.lua). opts: torch.compile's options.
 function Context.new(marks, opts)
@@ -97,6 +97,16 @@ function Context:specialise(v)
       if e.op == 'hole' then self:pin(e) else self:equal(e) end
    end)
    return v.hint
+end
+
+--- The number becomes text: as specialise, but the text of one that was seen to change often is made in the real VM.
+function Context:textOf(v)
+   if v.k == 'num' then
+      leaves(v.e, function(e)
+         if e.src and (self.marks.values[e.src.id] or 0) >= CHANGES then self:brk('changing-string', 'text of ' .. e.src.text) end
+      end)
+   end
+   return self:specialise(v)
 end
 
 --- Guards the value of a loaded number.

@@ -253,7 +253,7 @@ function H.ISTYPE(ctx, f, i)
    local v, want = f.slots[i.a], TYPES[i.d]
    if not want or v.k == 'gnum' then ctx:brk('needs-values', 'an argument of a library function') end
    if want == 'string' and value.isNumber(v) then
-      f.slots[i.a] = const(tostring(ctx:specialise(v)))
+      f.slots[i.a] = const(tostring(ctx:textOf(v)))
       return
    end
    ctx:needType(v)

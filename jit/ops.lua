@@ -225,7 +225,7 @@ end
 
 local function text(ctx, v)
    if v.k == 'gnum' then ctx:brk('data-dependent', 'a string made from it') end
-   if isNumber(v) then return tostring(ctx:specialise(v)) end
+   if isNumber(v) then return tostring(ctx:textOf(v)) end
    if v.k == 'const' and type(v.v) == 'string' then return ctx:need(v) end
 end
 

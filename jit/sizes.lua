@@ -24,7 +24,7 @@ M.marked = marked
 
 --- Marks that a compiled function begins with. dyn, struct, proto: see context.lua; dims: by source, {[dimension] = {low, high, asked}};
 -- geometry: by source, true when strides, offset or storage changed; window: when the offset did; fixed: when it matters all the same.
-function M.marks() return {dyn = {}, struct = {}, proto = {}, dims = {}, geometry = {}, window = {}, fixed = {}} end
+function M.marks() return {dyn = {}, values = {}, struct = {}, proto = {}, dims = {}, geometry = {}, window = {}, fixed = {}} end
 
 local function checkRange(x, dim, low, high)
    if not okC or not C.torch.isTensor(x) then error(('[markDynamic] tensor; got %s, need a tensor'):format(type(x)), 3) end

@@ -39,8 +39,10 @@ local function agrees(source, most)
    local got, g = run(source, compile.compile)
    assert.same(want, got)
    local s = compile.states[g]
-   local breaks = #s.breaks
-   for _, part in ipairs(s.family) do breaks = breaks + #part.breaks end
+   local breaks = 0
+   for _, part in ipairs {s, unpack(s.family)} do
+      for _, b in ipairs(part.breaks) do breaks = breaks + (b.id == 'changing-string' and 0 or 1) end -- those are for the number of calls
+   end
    assert.is_true(breaks <= (most or 0), s.breaks[1] and tostring(s.breaks[1]))
    assert.is_true((s.stats.compiles or 0) >= 1)
    assert.equal(0, s.stats.eager or 0)

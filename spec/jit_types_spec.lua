@@ -68,3 +68,30 @@ describe('changing types', function()
       assert.is_true(rawequal(outer, torch.compile(outer)))
    end)
 end)
+
+describe('numbers that change at each call', function()
+   local bit, t = require 'bit', torch.ones(3)
+   local uses = {
+      ['string.format'] = {function(i) return ('%d of %s'):format(i, i + 1), t * i end, 3},
+      concatenation = {function(i) return 'step ' .. i .. ': ' .. i / 2, t * i end, 3},
+      tostring = {function(i) return tostring(i), t * i end, 3},
+      ['table.concat'] = {function(i) return table.concat({'a', i, i * 2}, ' '), t * i end, 3},
+      ['a string method'] = {function(i) return ('x'):rep(i) .. ('abcdefghijklmnopqrstuvwxyz'):sub(i, i), t * i end, 3},
+      ['bit operations'] = {function(i) return bit.band(i, 3) + bit.lshift(i, 1) - bit.bnot(i), t * bit.bxor(i, 5) end, 2},
+   }
+   for name, use in pairs(uses) do
+      it('do not compile per value in ' .. name, function()
+         local f, most = unpack(use)
+         local c = torch.compile(f)
+         for i = 1, 20 do
+            local want, y = f(i)
+            local got, z = c(i)
+            assert.equal(want, got)
+            assert.equal(0, (y - z):abs():max())
+         end
+         local s = torch.compiler.stats(c)
+         assert.equal(0, s.eager)
+         assert.is_true(s.compiles <= most, s.compiles .. ' compiles')
+      end)
+   end
+end)
