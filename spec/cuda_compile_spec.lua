@@ -46,6 +46,42 @@ describe('compiled on CUDA', function()
       for i = 1, 7 do assert.near(kept[i][1]:float(), want[i][1], 1e-4) end
    end)
 
+   gpu('a number that a step gives is read while the rest of the step still runs', function()
+      local x, w = torch.CudaTensor(50, 20):uniform(), torch.CudaTensor(20, 20):uniform()
+      local function g(a)
+         local loss = torch.sum(torch.mm(a, w))
+         local grad = torch.mm(a:t(), a)
+         w:add(-0.001, grad)
+         return loss, torch.mm(w, w)
+      end
+      local f, start = torch.compile(g, {fullgraph = true}), cutorch.memoryStats().early
+      for i = 1, 6 do
+         x:fill(0.1 * i)
+         local want = torch.mm(x, w):sum()
+         local loss = f(x)
+         assert.is_true(math.abs(loss - want) < 1e-4 * math.abs(want), loss .. ' ' .. want)
+      end
+      assert.is_true(cutorch.memoryStats().early - start >= 4)
+   end)
+
+   gpu('a one-element result that is kept or written stays what it is', function()
+      local x, w = torch.CudaTensor(5, 20):uniform(), torch.CudaTensor(20, 20):uniform()
+      local f = torch.compile(function(a)
+         local y = torch.mm(torch.mm(a, w), w)
+         return y:sum(1):sum(2), torch.mm(y, w)
+      end, {fullgraph = true})
+      local kept, want = {}, {}
+      for i = 1, 8 do
+         x:fill(i)
+         kept[i], want[i] = f(x), torch.mm(torch.mm(x, w), w):sum()
+         if i % 2 == 0 then kept[i]:mul(-1) want[i] = -want[i] end
+      end
+      for i = 1, 8 do
+         local got = kept[i][1][1]
+         assert.is_true(math.abs(got - want[i]) < 1e-4 * math.abs(want[i]), i .. ': ' .. got .. ' ' .. want[i])
+      end
+   end)
+
    gpu('draws are those of eager, step after step', function()
       local x = torch.CudaTensor(64, 33):fill(1)
       local function g(a) return torch.cmul(a, a.new(64, 33):uniform()) end

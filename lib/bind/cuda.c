@@ -47,6 +47,7 @@ static int f_stats(lua_State *L) {
   put(L, "allocs", s.allocs);
   put(L, "hits", s.hits);
   put(L, "launches", s.launches);
+  put(L, "early", s.early);
   put(L, "hostOps", s.host_ops);
   return 1;
 }

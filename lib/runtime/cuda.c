@@ -16,6 +16,7 @@ typedef struct device {
   cu_device dev;
   int cc, sms, nstream;
   cu_stream stream[CUDA_STREAMS];
+  cu_stream side; /* of copies to the host that run beside a graph */
   int64_t *error; /* in host memory that kernels reach: op + 1, value, element, bound */
 } device;
 
@@ -337,6 +338,32 @@ rl_status cuda_capture_end(bool keep, void **exec) {
   *exec = x;
   return RL_OK;
 }
+/* Makes stream `to` wait for what `from` has been given so far, inside a recording. */
+static rl_status branch(cu_stream from, cu_stream to) {
+  cu_event e;
+  CU(cu.event_create(&e, 2), "event");
+  cu_result r = cu.event_record(e, from);
+  if (!r) r = cu.stream_wait(to, e, 0);
+  cu.event_destroy(e);
+  return r ? cuda_fail(r, "recording a graph") : RL_OK;
+}
+rl_status cuda_note_record(rl_cuda_note *n, const void *dev, size_t bytes) {
+  device *d = &devs[current];
+  if (!d->side) CU(cu.stream_create(&d->side, 1), "stream");
+  if (!n->event) CU(cu.event_create((cu_event *)&n->event, 2), "event");
+  RL_TRY(branch(cuda_stream(), d->side));
+  CU(cu.dtoh(n->host, (cu_ptr)(uintptr_t)dev, bytes, d->side), "recording a graph");
+  CU(cu.event_record_flags((cu_event)n->event, d->side, 1), "recording a graph"); /* 1: each replay records it */
+  return RL_OK;
+}
+rl_status rl_cuda_note_read(const rl_cuda_note *n, void *to, size_t bytes) {
+  RL_TRY(may_wait());
+  CU(cu.event_sync((cu_event)n->event), "an earlier operation failed");
+  memcpy(to, n->host, bytes);
+  __atomic_add_fetch(&cuda_stats.early, 1, __ATOMIC_RELAXED);
+  return told();
+}
+rl_status cuda_note_join(void) { return branch(devs[current].side, cuda_stream()); }
 rl_status cuda_graph_launch(void *exec) {
   RL_TRY(rl_cuda_need());
   __atomic_add_fetch(&cuda_stats.launches, 1, __ATOMIC_RELAXED);

@@ -5,7 +5,7 @@
 #include "../tensor/op.h"
 
 typedef struct rl_cuda_stats {
-  int64_t live, peak, cached, allocs, hits, launches, host_ops;
+  int64_t live, peak, cached, allocs, hits, launches, host_ops, early; /* early: numbers read while a graph still ran */
 } rl_cuda_stats;
 
 RL_API int rl_cuda_count(void);      /* devices that can be used; 0: the reason is in rl_error_message */
@@ -27,6 +27,12 @@ RL_API rl_status rl_cuda_set_stream(int s);
 RL_API int rl_cuda_stream(void);
 RL_API rl_status rl_cuda_stream_sync(int s);
 RL_API rl_status rl_cuda_stream_wait(int waiter, int other);
+/* The host's copy of a number that a graph computes: it is there when the event has passed, while later parts of the graph may still run. */
+typedef struct rl_cuda_note {
+  void *host, *event;
+  uint32_t version; /* of the storage that it is a copy of */
+} rl_cuda_note;
+rl_status rl_cuda_note_read(const rl_cuda_note *n, void *to, size_t bytes);
 RL_API void *rl_cuda_event_new(void);
 RL_API void rl_cuda_event_free(void *e);
 RL_API rl_status rl_cuda_event_record(void *e);

@@ -42,6 +42,7 @@ typedef struct nvrtc_st *nvrtc_prog;
   CU_FN(event_create, "cuEventCreate", (cu_event *, unsigned)) \
   CU_FN(event_destroy, "cuEventDestroy_v2", (cu_event)) \
   CU_FN(event_record, "cuEventRecord", (cu_event, cu_stream)) \
+  CU_FN(event_record_flags, "cuEventRecordWithFlags", (cu_event, cu_stream, unsigned)) \
   CU_FN(event_sync, "cuEventSynchronize", (cu_event)) \
   CU_FN(event_query, "cuEventQuery", (cu_event)) \
   CU_FN(event_elapsed, "cuEventElapsedTime", (float *, cu_event, cu_event)) \

@@ -30,6 +30,8 @@ rl_status cuda_capture_end(bool keep, void **exec);
 bool cuda_capturing(void);
 rl_status cuda_graph_launch(void *exec);
 void cuda_graph_free(void *exec);
+rl_status cuda_note_record(rl_cuda_note *n, const void *dev, size_t bytes); /* while recording: a copy beside what follows */
+rl_status cuda_note_join(void);                                             /* before the end of a recording that has notes */
 typedef struct cuda_pool cuda_pool;
 cuda_pool *cuda_pool_begin(void); /* allocations of this thread come from a pool of its own */
 void cuda_pool_end(void);

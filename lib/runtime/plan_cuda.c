@@ -25,7 +25,8 @@ typedef struct recorded {
   void *exec;
   void **in; /* by input: the address it was recorded with */
   cuda_pool *pool;
-  rl_storage **kept; /* by output: where it writes it; callers get this storage */
+  rl_storage **kept;  /* by output: where it writes it; callers get this storage */
+  rl_cuda_note *note; /* by output: of single numbers, which the host reads while the rest still runs */
   uint64_t used;
 } recorded;
 typedef struct plan_cuda {
@@ -40,8 +41,10 @@ typedef struct plan_cuda {
   size_t *stage_bytes; /* of that window */
   int64_t *lo;         /* first byte of the window in the storage */
   bool *moves;         /* by input: its address changes */
+  uint64_t *words;     /* of all notes, pinned: by graph and output */
+  recorded *noting;    /* the graph that is being recorded */
   int64_t runs, misses, replays;
-  bool never, second;
+  bool never, second, noted;
 } plan_cuda;
 
 /* ---- compiling ---- */
@@ -109,8 +112,13 @@ rl_status plan_cuda_bind(rl_plan *p) {
 static void drop_graph(const rl_plan *p, recorded *g) {
   plan_cuda *d = p->dev;
   if (g->exec) cuda_graph_free(g->exec);
-  for (int i = 0; g->kept && i < p->g->noutputs; i++) rl_storage_release(g->kept[i]);
+  for (int i = 0; g->kept && i < p->g->noutputs; i++) {
+    if (g->kept[i] && g->note && g->kept[i]->foreign == &g->note[i]) g->kept[i]->foreign = NULL;
+    rl_storage_release(g->kept[i]);
+    if (g->note && g->note[i].event) rl_cuda_event_free(g->note[i].event);
+  }
   free(g->kept);
+  free(g->note);
   cuda_pool_free(g->pool, d->where);
   free(g->in);
   memset(g, 0, sizeof *g);
@@ -125,6 +133,7 @@ void plan_cuda_free(rl_plan *p) {
   for (int i = 0; d->stage && i < p->g->ninputs; i++)
     if (d->stage[i]) rl_cuda_free(d->stage[i], d->stage_bytes[i], d->where);
   for (int i = 0; d->grid && i < p->nstep; i++) free(d->grid[i].args);
+  if (d->words) cu.host_free(d->words);
   free(d->grid);
   free(d->stage);
   free(d->stage_bytes);
@@ -146,6 +155,18 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Numbers that step i of a recording made. */
+static rl_status note_step(const rl_plan *p, int i) {
+  recorded *g = p->dev->noting;
+  for (int o = 0; o < p->g->noutputs; o++) {
+    int buf = p->prog.c.node[p->g->outputs[o]].buf;
+    if (!g->kept[o] || !g->note[o].host || p->prog.c.buf[buf].first != i) continue;
+    p->dev->noted = true;
+    RL_TRY(cuda_note_record(&g->note[o], g->kept[o]->data, (size_t)rl_dtypes[g->kept[o]->dtype].bytes));
+  }
+  return RL_OK;
+}
+
 static rl_status run_steps(rl_plan *p, rl_generator *gen) {
   uint64_t base = gen->counter;
   bool timed = rl_env_int(RL_ENV_DEBUG) >= 2 && !cuda_capturing();
@@ -153,6 +174,7 @@ static rl_status run_steps(rl_plan *p, rl_generator *gen) {
     plan_step *s = &p->step[i];
     double t = timed ? now() : 0;
     RL_TRY(s->grid ? launch(s->grid, p->prog.launch[i].label) : plan_run_call(s->call, gen, base));
+    if (p->dev->noting) RL_TRY(note_step(p, i));
     if (!timed) continue;
     RL_TRY(rl_cuda_sync());
     s->seconds += now() - t;
@@ -264,6 +286,8 @@ static rl_status free_outputs(rl_plan *p, recorded *g) {
     uint8_t where = s->device_index;
     s->data = copy->data, s->device_index = copy->device_index;
     copy->data = mine, copy->device_index = where;
+    copy->foreign = s->foreign;
+    s->foreign = NULL;
     g->kept[i] = copy;
     rl_storage_release(s);
   }
@@ -287,6 +311,18 @@ static rl_status settle_inputs(rl_plan *p) {
   return RL_OK;
 }
 
+/* Places on the host for the outputs that are one number: the program may ask for them at once. True when there is one. */
+static bool keep_notes(const rl_plan *p, recorded *g) {
+  plan_cuda *d = p->dev;
+  int n = p->g->noutputs, numbers = 0;
+  for (int i = 0; i < n; i++) numbers += g->kept[i] && g->kept[i]->size == 1;
+  if (!numbers || !(g->note = calloc((size_t)n, sizeof *g->note))) return false;
+  if (!d->words && cu.host_alloc((void **)&d->words, sizeof *d->words * GRAPHS * (size_t)n, 0)) return false;
+  for (int i = 0; i < n; i++)
+    if (g->kept[i] && g->kept[i]->size == 1) g->note[i].host = &d->words[(g - d->graph) * n + i];
+  return true;
+}
+
 /* Places for the outputs of a graph that is about to be recorded. */
 static rl_status keep_outputs(rl_plan *p, recorded *g) {
   const cg *c = &p->prog.c;
@@ -305,6 +341,9 @@ static void give_outputs(rl_plan *p, const recorded *g) {
     if (!g->kept[i]) continue;
     p->fresh[i] = rl_storage_retain(g->kept[i]);
     p->fresh[i]->version++;
+    if (!g->note || !g->note[i].event) continue;
+    g->note[i].version = p->fresh[i]->version;
+    p->fresh[i]->foreign = &g->note[i];
   }
 }
 
@@ -319,9 +358,13 @@ static rl_status record(rl_plan *p, rl_generator *gen, recorded **out) {
   if (!g->in || !(g->pool = cuda_pool_begin())) return rl_error_status(RL_OOM, "[plan] out of memory");
   for (int i = 0; i < p->g->ninputs; i++) g->in[i] = p->ptr[input_buffer(p, i)];
   uint64_t base = gen->counter;
+  bool noting = keep_notes(p, g);
   rl_status s = cuda_capture_begin(), e = s;
   if (s == RL_OK) {
+    d->noting = noting ? g : NULL;
     s = run_steps(p, gen);
+    if (s == RL_OK && d->noted) s = cuda_note_join();
+    d->noting = NULL, d->noted = false;
     e = cuda_capture_end(s == RL_OK, &g->exec);
   }
   cuda_pool_end();

@@ -43,7 +43,11 @@ rl_status rl_tensor_item(const rl_tensor *t, double *out) {
   const void *p = rl_data(t);
   uint64_t word = 0;
   if (t->device == RL_CUDA) {
-    RL_TRY(rl_cuda_read(&word, p, (size_t)rl_dtypes[t->dtype].bytes));
+    const rl_cuda_note *n = t->storage->release ? NULL : (const rl_cuda_note *)t->storage->foreign;
+    size_t bytes = (size_t)rl_dtypes[t->dtype].bytes;
+    if (n && n->version == t->storage->version && t->storage->size == 1) {
+      RL_TRY(rl_cuda_note_read(n, &word, bytes));
+    } else RL_TRY(rl_cuda_read(&word, p, bytes));
     p = &word;
   }
   switch ((rl_dtype)t->dtype) {

@@ -38,7 +38,7 @@ typedef struct rl_storage {
   struct rl_graph *graph;                /* owner of a fake storage, else NULL */
   int32_t id;                            /* number of a fake storage in its graph */
   void (*release)(struct rl_storage *s); /* frees foreign memory (mmap, shared); NULL: rl_free */
-  void *foreign;
+  void *foreign;                         /* what release needs; of CUDA memory without release: NULL or a number's rl_cuda_note */
 } rl_storage;
 
 enum {

@@ -43,7 +43,7 @@ end
 --- {name=, major=, minor=, totalGlobalMem=} of a GPU.
 cutorch.getDeviceProperties = cuda.properties
 
---- Statistics of the caching allocator and of launches: live, peak and cached bytes, allocs, hits, launches, hostOps.
+--- Statistics of the caching allocator and of launches: live, peak and cached bytes, allocs, hits, launches, hostOps, early (numbers read during a plan).
 cutorch.memoryStats = cuda.stats
 
 --- Lets the peak in memoryStats begin again at what is live.

@@ -207,6 +207,7 @@ API int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
 API int cuEventCreate(void **e, unsigned) { return *e = malloc(8), 0; }
 API int cuEventDestroy_v2(void *e) { return free(e), 0; }
 API int cuEventRecord(void *, void *) { return 0; }
+API int cuEventRecordWithFlags(void *, void *, unsigned) { return 0; }
 API int cuEventSynchronize(void *) { return 0; }
 API int cuEventQuery(void *) { return 0; }
 API int cuEventElapsedTime(float *ms, void *, void *) { return *ms = 0.001f, 0; }
