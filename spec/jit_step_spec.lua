@@ -187,4 +187,41 @@ describe('a training step', function()
       assert.equal(0, torch.compiler.stats(f).eager)
       assert.compiles(f, {graphs = 1, breaks = 0}, a, x)
    end)
+
+   -- Large enough that what a run replaces is written where it was (64 KB), many enough that the plan sets them itself.
+   local function wide()
+      local net = nn.Sequential()
+      for _ = 1, 24 do net:add(nn.Linear(128, 128)):add(nn.Tanh()) end
+      local x, y, criterion = torch.randn(256, 128), torch.randn(256, 128), nn.MSECriterion()
+      local params, grads = net:getParameters()
+      local function feval()
+         grads:zero()
+         local out = net:forward(x)
+         local loss = criterion:forward(out, y)
+         net:backward(x, criterion:backward(out, y))
+         return loss, grads
+      end
+      return net, function() return optim.sgd(feval, params, { learningRate = 0.1 }) end
+   end
+
+   it('writes the outputs of modules where the last ones were, unless somebody else has that memory', function()
+      torch.manualSeed(5)
+      local a, eager = wide()
+      torch.manualSeed(5)
+      local b, step = wide()
+      local f = torch.compile(step, { fullgraph = true })
+      for _ = 1, 3 do eager() f() end
+      local kept, storage, copies, place = b:get(3).output:narrow(1, 2, 5), b:get(5).output:storage(), {}, {}
+      for i = 1, 10 do place[i] = torch.pointer(b:get(i).output:storage()) end
+      copies[1], copies[2] = kept:clone(), storage:totable()
+      for _ = 1, 2 do eager() f() end
+      for i = 7, 10 do assert.equal(place[i], torch.pointer(b:get(i).output:storage())) end
+      assert.are_not.equal(place[3], torch.pointer(b:get(3).output:storage()))
+      assert.same(copies[1]:totable(), kept:totable())
+      assert.same(copies[2], storage:totable())
+      for i = 1, 48 do
+         assert.near(a:get(i).output, b:get(i).output, 1e-4)
+         assert.near(a:get(i).gradInput, b:get(i).gradInput, 1e-4)
+      end
+   end)
 end)

@@ -3,9 +3,11 @@
  * Blocks are grouped in size classes, four per doubling, so at most a fifth of a block is unused. A freed block goes to its class's list
  * and the next request of the class takes it: a training step repeats the same sizes, so after the first step nothing reaches malloc.
  * One lock guards the lists; it is held for a few instructions. Blocks up to 256 bytes (tensor and storage headers, scalars) come from lists
- * of the thread's own, which take and give in batches, and whose bytes are added to the statistics in batches too. */
+ * of the thread's own, which take and give in batches, and whose bytes are added to the statistics in batches too. Large blocks are mapped,
+ * in huge pages where the system has them: what is given back leaves the process at once, and first touches cost less. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include "rl.h"
 
 #define ALLOC_MIN 64
@@ -42,6 +44,37 @@ static int alloc_class(size_t bytes, size_t *size) {
   size_t q = (n - ((size_t)1 << e) + quarter - 1) / quarter; /* 1..4 */
   *size = (((size_t)1 << e) + q * quarter) * ALLOC_MIN;
   return 4 * (e - 1) - 1 + (int)q;
+}
+
+/* Bytes of a block of class c: alloc_class the other way. */
+static size_t alloc_size(int c) {
+  if (c < 4) return (size_t)(c + 1) * ALLOC_MIN;
+  size_t whole = (size_t)1 << (c / 4 + 1);
+  return (whole + (size_t)(c % 4 + 1) * (whole / 4)) * ALLOC_MIN;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MAP_BYTES SIZE_MAX
+#else
+#define MAP_BYTES ((size_t)1 << 21)
+#endif
+#define HUGE_PAGE ((uintptr_t)1 << 21)
+
+/* Memory of the system. */
+static void *system_take(size_t size) {
+  if (size < MAP_BYTES) return aligned_alloc(64, size);
+  char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+#ifdef MADV_HUGEPAGE
+  uintptr_t lo = ((uintptr_t)p + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1), hi = ((uintptr_t)p + size) & ~(HUGE_PAGE - 1);
+  if (hi > lo) madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
+#endif
+  return p;
+}
+
+static void system_give(void *p, size_t size) {
+  if (size < MAP_BYTES) free(p);
+  else munmap(p, size);
 }
 
 /* Small blocks of one thread. */
@@ -184,10 +217,10 @@ void *rl_alloc(size_t bytes) {
   int c = alloc_class(bytes, &size);
   void *p = alloc_pop(c, size);
   if (p) return p;
-  p = aligned_alloc(64, size);
+  p = system_take(size);
   if (!p) {
     rl_mem_release_cache();
-    p = aligned_alloc(64, size);
+    p = system_take(size);
   }
   if (!p) {
     rl_error("[memory] out of memory; need %zu bytes", bytes);
@@ -225,7 +258,7 @@ void rl_free(void *p, size_t bytes) {
     alloc_stats.cached += (int64_t)size;
   }
   alloc_unlock();
-  if (!keep) free(p);
+  if (!keep) system_give(p, size);
 }
 
 void rl_mem_get(rl_mem_stats *out) {
@@ -243,21 +276,17 @@ void rl_mem_reset_peak(void) {
 }
 
 void rl_mem_release_cache(void) {
-  alloc_block *all = NULL;
   for (int c = 0; c < SMALL_CLASSES; c++) small_give(c, 0);
-  alloc_lock();
-  for (int c = 0; c < ALLOC_CLASSES; c++)
-    while (alloc_lists[c]) {
-      alloc_block *b = alloc_lists[c];
-      alloc_lists[c] = b->next;
-      b->next = all;
-      all = b;
+  for (int c = 0; c < ALLOC_CLASSES; c++) {
+    alloc_lock();
+    alloc_block *all = alloc_lists[c];
+    alloc_lists[c] = NULL;
+    for (alloc_block *b = all; b; b = b->next) alloc_stats.cached -= (int64_t)alloc_size(c);
+    alloc_unlock();
+    while (all) {
+      alloc_block *next = all->next;
+      system_give(all, alloc_size(c));
+      all = next;
     }
-  alloc_stats.cached = 0;
-  alloc_unlock();
-  while (all) {
-    alloc_block *next = all->next;
-    free(all);
-    all = next;
   }
 }

@@ -316,7 +316,8 @@ void bind_into(lua_State *L, rl_op op, rl_tensor *const *in, int nin, const rl_a
 /* The collector --------------------------------------------------------------------------------------------------------------- */
 
 /* The collector sees 16 bytes a tensor. Native bytes made since the last cycle are its work order: a whole cycle's worth of steps for every
- * `budget` bytes (what was live after the last cycle, 32 MB at least), a full collection when live memory still grew by twice that. */
+ * `budget` bytes, a full collection when live memory still grew by twice that. The budget is what was live after the last cycle, but 32 MB at
+ * least, and from 64 MB on a quarter of it: a cycle costs some milliseconds, garbage as large as a big model would cost its memory again. */
 static RL_TLS int64_t gc_debt, gc_since, gc_live;
 
 /* Bytes that live tensors hold, on the host and on GPUs. */
@@ -329,7 +330,7 @@ static int64_t live_bytes(void) {
 }
 
 static void pressure_step(lua_State *L) {
-  int64_t budget = RL_MAX(gc_live, (int64_t)32 << 20), heap = lua_gc(L, LUA_GCCOUNT, 0);
+  int64_t budget = RL_MAX(gc_live / 4, RL_MAX(RL_MIN(gc_live, (int64_t)64 << 20), (int64_t)32 << 20)), heap = lua_gc(L, LUA_GCCOUNT, 0);
   gc_since += gc_debt;
   bool full = live_bytes() - gc_live > budget * 2;
   int64_t work = (int64_t)((double)heap * 2 * (double)gc_debt / (double)budget) + 1;

@@ -12,7 +12,7 @@
 typedef struct plan_box {
   rl_plan *plan;
   int inputs, outputs, numbers;
-  rl_tensor **in, **out;
+  rl_tensor **in, **out, **target;
   double *num;
   bool busy, marks; /* marks: a run that holds keeps the generator's state before it */
 } plan_box;
@@ -50,10 +50,11 @@ static int plan_push(lua_State *L, rl_plan *p) {
   b->inputs = info.inputs;
   b->outputs = info.outputs;
   b->numbers = info.numbers;
-  b->in = calloc((size_t)(info.inputs + info.outputs) + 1, sizeof *b->in);
+  b->in = calloc((size_t)(info.inputs + 2 * info.outputs) + 1, sizeof *b->in);
   b->num = calloc((size_t)info.numbers + 1, sizeof *b->num);
   if (!b->in || !b->num) return luaL_error(L, "[plan] out of memory");
   b->out = b->in + info.inputs;
+  b->target = b->out + info.outputs;
   return 1;
 }
 
@@ -144,7 +145,7 @@ static int graph_compile(lua_State *L) {
 static int plan_finish(lua_State *L, plan_box *b) {
   memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
   luaL_checkstack(L, b->outputs + 4, "too many outputs");
-  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
+  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, NULL, b->out));
   int n = b->outputs;
   for (int i = 0; i < n; i++) bind_push_tensor(L, b->out[i]);
   return n;
@@ -259,6 +260,14 @@ static int plan_held(lua_State *L) {
   return 4;
 }
 
+/* places[i + 1], -1 when it is no number. */
+static int place_of(lua_State *L, int places, int i) {
+  lua_rawgeti(L, places, i + 1);
+  int place = lua_isnumber(L, -1) ? (int)lua_tointeger(L, -1) : -1;
+  lua_pop(L, 1);
+  return place;
+}
+
 /* Runs the plan whose arguments are in place and deals with the outputs by places[k]: 0 is pushed, > 0 is what targets[places[k]] is set to, nil is
  * held. targets: index of a table, or 0. With places[0] the record of what is held is pushed last. */
 static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places) {
@@ -267,22 +276,24 @@ static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places
   int top = lua_gettop(L), pushed = 0;
   lua_rawgeti(L, places, 0);
   held *h = lua_toboolean(L, -1) ? held_push(L, b) : NULL;
-  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->out));
+  for (int i = 0; i < b->outputs; i++) {
+    int place = place_of(L, places, i);
+    b->target[i] = place > 0 ? tensor_of(L, targets, place) : NULL;
+  }
+  BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->target, b->out));
   rl_status s = RL_OK;
   int64_t bytes = 0;
   for (int i = 0; i < b->outputs; i++) {
-    lua_rawgeti(L, places, i + 1);
-    int place = lua_isnumber(L, -1) ? (int)lua_tointeger(L, -1) : -1;
-    lua_pop(L, 1);
+    int place = place_of(L, places, i);
     rl_tensor *t = b->out[i];
     if (place < 0 && !h) rl_tensor_release(t);
     else if (place < 0) {
       h->t[i] = t;
-      bytes += 256 + (t->storage && t->storage->refs == 1 ? t->storage->size * rl_dtypes[t->dtype].bytes : 0);
+      bytes += 256 + (t->storage ? t->storage->size * rl_dtypes[t->dtype].bytes : 0); /* what the last record held is garbage now */
     } else if (!place) {
       bind_push_tensor(L, t);
       pushed++;
-    } else if (s == RL_OK) s = set_output(tensor_of(L, targets, place), t);
+    } else if (s == RL_OK) s = set_output(b->target[i], t);
   }
   BIND_TRY(L, s);
   if (h) {

@@ -77,10 +77,10 @@ static rl_status bind_memory(rl_plan *p) {
   p->fresh = calloc((size_t)c->g->noutputs + 1, sizeof *p->fresh);
   p->written = calloc((size_t)c->g->ninputs + 1, 1);
   if (!p->ptr || !p->store || !p->fresh || !p->written) return rl_error_status(RL_OOM, "[compile] out of memory");
-  if (c->arena && !(p->arena = p->cuda ? rl_cuda_alloc((size_t)c->arena) : rl_alloc((size_t)c->arena))) return RL_OOM;
+  if (p->cuda && c->arena && !(p->arena = rl_cuda_alloc((size_t)c->arena))) return RL_OOM;
   for (int i = 0; i < c->nbuf; i++) {
     const cg_buf *b = &c->buf[i];
-    if (b->place == CG_P_ARENA) p->ptr[i] = p->arena + b->offset;
+    if (b->place == CG_P_ARENA && p->cuda) p->ptr[i] = p->arena + b->offset;
     if (b->place == CG_P_CONST) p->ptr[i] = b->real->storage ? b->real->storage->data : NULL;
     p->store[i] = (rl_storage){ .refs = 1 << 20, .dtype = (uint8_t)b->dt, .device = p->cuda ? RL_CUDA : RL_CPU, .size = b->size, .data = p->ptr[i] };
   }
@@ -162,6 +162,7 @@ static rl_status compile(rl_plan *p, const rl_compile_opts *o) {
   }
   RL_TRY(bind_memory(p));
   RL_TRY(bind_steps(p));
+  if (!p->cuda) rl_mem_release_cache(); /* what making the program left is of other sizes than its runs need */
   p->info.build_s = p->built.seconds;
   p->info.from_cache = p->built.from_cache;
   debug_compiled(p);
@@ -212,7 +213,6 @@ void rl_plan_free(rl_plan *p) {
     free(p->calls[i].outp);
   }
   if (p->cuda) plan_cuda_free(p);
-  else if (p->arena) rl_free(p->arena, (size_t)p->prog.c.arena);
   free(p->calls);
   free(p->step);
   free(p->ptr);
@@ -265,13 +265,54 @@ static rl_status run_steps(rl_plan *p, const double *numbers, rl_generator *gen)
   return RL_OK;
 }
 
-rl_status plan_make_outputs(rl_plan *p) {
+/* The arena is borrowed for a run: plans that take turns share its memory. The pointers follow when it is another one than in the last run. */
+static rl_status take_arena(rl_plan *p, char **arena) {
+  const cg *c = &p->prog.c;
+  if (!c->arena) return RL_OK;
+  *arena = rl_alloc((size_t)c->arena);
+  if (!*arena) return RL_OOM;
+  if (*arena == p->arena) return RL_OK;
+  p->arena = *arena;
+  for (int i = 0; i < c->nbuf; i++)
+    if (c->buf[i].place == CG_P_ARENA) p->store[i].data = p->ptr[i] = *arena + c->buf[i].offset;
+  return RL_OK;
+}
+
+/* How many targets lie in the storage, each counted once; -1 when an input of the run is one of them, or somebody else has one. */
+static int targets_in(const rl_plan *p, rl_tensor *const *in, rl_tensor *const *target, const rl_storage *s) {
+  int count = 0;
+  for (int k = 0; k < p->g->noutputs; k++) {
+    rl_tensor *t = target[k];
+    if (!t || t->storage != s) continue;
+    if (t->refs != 1) return -1;
+    for (int i = 0; i < p->g->ninputs; i++)
+      if (in[i] == t) return -1;
+    bool again = false;
+    for (int j = 0; j < k; j++) again = again || target[j] == t;
+    count += !again;
+  }
+  return count;
+}
+
+/* The memory of what the output will replace, where nothing but targets of this run has it: the old content is gone either way. */
+static rl_storage *replaced(const rl_plan *p, rl_tensor *const *in, rl_tensor *const *target, int i, const cg_buf *b) {
+  rl_storage *s = target && target[i] ? target[i]->storage : NULL;
+  if (!s || p->cuda || b->size * rl_dtypes[b->dt].bytes < REUSE_BYTES || s->device != RL_CPU || s->release || s->dtype != b->dt || s->size != b->size)
+    return NULL;
+  for (int k = 0; k < i; k++)
+    if (p->fresh[k] == s) return NULL;
+  return s->refs == targets_in(p, in, target, s) ? s : NULL;
+}
+
+rl_status plan_make_outputs(rl_plan *p, rl_tensor *const *in, rl_tensor *const *target) {
   const cg *c = &p->prog.c;
   for (int i = 0; i < p->g->noutputs; i++) {
     int buf = c->node[p->g->outputs[i]].buf;
     const cg_buf *b = &c->buf[buf];
     if (b->place != CG_P_OUTPUT || b->index != i) continue;
-    p->fresh[i] = rl_storage_new(b->dt, p->cuda ? RL_CUDA : RL_CPU, b->size);
+    rl_storage *old = replaced(p, in, target, i, b);
+    if (old) old->version++;
+    p->fresh[i] = old ? rl_storage_retain(old) : rl_storage_new(b->dt, p->cuda ? RL_CUDA : RL_CPU, b->size);
     if (!p->fresh[i]) return RL_OOM;
     p->store[buf].data = p->ptr[buf] = p->fresh[i]->data;
   }
@@ -309,26 +350,30 @@ static rl_status wrap_outputs(rl_plan *p, rl_tensor *const *in, rl_tensor **out)
   return RL_OK;
 }
 
-static rl_status run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor **out) {
+static rl_status run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor *const *target, rl_tensor **out) {
   bind_inputs(p, in);
   if (p->cuda) RL_TRY(plan_cuda_run(p, in, numbers));
   else {
-    RL_TRY(plan_make_outputs(p));
-    RL_TRY(run_steps(p, numbers, rl_generator_default()));
+    char *arena = NULL;
+    RL_TRY(plan_make_outputs(p, in, target));
+    RL_TRY(take_arena(p, &arena));
+    rl_status s = run_steps(p, numbers, rl_generator_default());
+    rl_free(arena, (size_t)p->prog.c.arena);
+    RL_TRY(s);
   }
   for (int i = 0; i < p->g->ninputs; i++)
     if (p->written[i] && in[i]->storage) in[i]->storage->version++;
   return wrap_outputs(p, in, out);
 }
 
-rl_status rl_plan_run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor **out) {
+rl_status rl_plan_run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor *const *target, rl_tensor **out) {
   if (p->interpreted) return rl_graph_run(p->g, in, numbers, out);
   struct rl_graph *rec = rl_self.graph;
   bool grad = rl_self.grad_disabled;
   rl_self.graph = NULL;
   rl_self.grad_disabled = true;
   for (int i = 0; i < p->g->noutputs; i++) out[i] = NULL;
-  rl_status s = run(p, in, numbers, out);
+  rl_status s = run(p, in, numbers, target, out);
   for (int i = 0; i < p->g->noutputs; i++)
     if (p->fresh[i]) {
       rl_storage_release(p->fresh[i]);

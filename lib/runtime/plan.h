@@ -25,8 +25,10 @@ RL_API rl_status rl_family_probe(rl_family *f, const rl_graph *g, bool strict);
 RL_API int rl_family_texts(const rl_family *f); /* different kernel texts so far */
 /* in: the graph's inputs in order, geometry as captured (the caller's guards hold); numbers: the graph's number inputs.
  * Mutated inputs are updated in their storage. out[i] gets a new reference: fresh memory, or a view of an input's storage when the
- * graph says so. Random ops draw from this thread's default generator, which advances by the graph's total. */
-RL_API rl_status rl_plan_run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor **out);
+ * graph says so. Random ops draw from this thread's default generator, which advances by the graph's total.
+ * target (or NULL): by output, the tensor that the caller will set to it, or NULL; large outputs are written where their targets were, when
+ * nobody else has that memory. */
+RL_API rl_status rl_plan_run(rl_plan *p, rl_tensor *const *in, const double *numbers, rl_tensor *const *target, rl_tensor **out);
 typedef struct rl_plan_info {
   int inputs, outputs, numbers, launches, kernels, calls;
   int64_t arena_bytes, flops, bytes;

@@ -409,7 +409,7 @@ rl_status plan_cuda_run(rl_plan *p, rl_tensor *const *in, const double *numbers)
   if (!done) {
     for (int i = 0; i < p->g->ninputs; i++)
       if (d->moves[i] && is_first(p, i)) set_pointer(p, input_buffer(p, i), in[i]->storage ? in[i]->storage->data : NULL);
-    RL_TRY(plan_make_outputs(p));
+    RL_TRY(plan_make_outputs(p, in, NULL));
     RL_TRY(run_steps(p, gen));
   }
   d->runs++;

@@ -19,7 +19,8 @@ typedef struct plan_call {
   int64_t rng;
 } plan_call;
 
-enum { REPORT_RUNS = 10 }; /* RELUME_DEBUG=2 reports launch times after so many runs, and when the plan is freed */
+enum { REUSE_BYTES = 1 << 16 }; /* smaller outputs are always new */
+enum { REPORT_RUNS = 10 };      /* RELUME_DEBUG=2 reports launch times after so many runs, and when the plan is freed */
 
 typedef struct plan_step {
   plan_kernel kernel;
@@ -39,7 +40,7 @@ struct rl_plan {
   void **ptr;         /* by buffer */
   rl_storage *store;  /* by buffer: what call headers point at */
   rl_storage **fresh; /* by output: storage made in this run */
-  char *arena;
+  char *arena;        /* of the last run; on a GPU of all runs */
   plan_step *step;
   int nstep;
   plan_call *calls;
@@ -52,7 +53,7 @@ struct rl_plan {
 };
 
 void plan_report_times(const rl_plan *p); /* what launches took, on stderr */
-rl_status plan_make_outputs(rl_plan *p);
+rl_status plan_make_outputs(rl_plan *p, rl_tensor *const *in, rl_tensor *const *target);
 rl_status plan_run_call(const plan_call *k, rl_generator *gen, uint64_t base);
 
 /* plan_cuda.c */
