@@ -8,6 +8,8 @@
 -- The code is written once for each set of slots that are boxed at the same time: UCLO ends variables, from the top slot down, and goes on in
 -- the copy in which those slots are plain again. Reads are loaded into slots above the frame, writes are stored from there.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local bytecode = require 'relume.jit.bytecode'
 local live = require 'relume.jit.live'
 

@@ -1,6 +1,8 @@
 -- Library functions: what they do to symbolic values (function -> model).
 -- Those that only look at constants fold by calling the real one; iterators, tables, errors and metatables are modelled.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local ops = require 'relume.jit.ops'
 local call = require 'relume.jit.call'

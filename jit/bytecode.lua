@@ -1,6 +1,8 @@
 -- Bytecode: what string.dump writes, parsed (Lua function -> prototype with named instructions, constants, debug names).
 -- The dump is never patched, also when LuaJIT has compiled the function's loops. Opcodes are named through jit.vmdef.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local bit = require 'bit'
 -- LuaJIT's own table of opcodes; the copy from build time serves where LUA_PATH leaves LuaJIT's folder out, as `luarocks path` does.
 local found, vmdef = pcall(require, 'jit.vmdef')

@@ -1,6 +1,8 @@
 -- Calls: Lua functions are evaluated, library functions folded or modelled, C functions on tensors called on fakes
 -- (function value, argument values -> result values).
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local bytecode = require 'relume.jit.bytecode'
 local ops = require 'relume.jit.ops'

@@ -2,6 +2,8 @@
 -- LuaJIT compiles no trace with more than some hundred exits; a guard is one, so a path with a thousand guards would run in the interpreter for ever.
 -- A chunk loads what it needs by itself, from arguments, upvalues and constants. It returns the index of the guard that failed, or nothing.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local emit = require 'relume.jit.emit'
 
 local Emit = emit.Emit

@@ -1,6 +1,8 @@
 -- Context of one capture: wraps raw values, collects guards, keeps overlays (closure, arguments -> guards, graph, effects).
 -- Nothing of the program is touched while capturing: giving up leaves no trace.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local breaks = require 'relume.jit.breaks'
 local bytecode = require 'relume.jit.bytecode'

@@ -7,6 +7,8 @@
 --   4. Upvalues are joined to those of the program's closures, so they are read and written as such.
 --   5. Where sizes are free, the check of the tensors gives the number of the plan; P and Hs hold the plans and their holes.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local guard = require 'relume.jit.guard'
 local sizes = require 'relume.jit.sizes'

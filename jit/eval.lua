@@ -1,6 +1,8 @@
 -- Evaluator: runs LuaJIT bytecode on symbolic values (function value, argument values -> result values).
 -- A frame keeps prototype, pc, slots and open upvalues in plain fields, so that a break can be resumed behind it.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local bytecode = require 'relume.jit.bytecode'
 local value = require 'relume.jit.value'
 local ops = require 'relume.jit.ops'

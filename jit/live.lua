@@ -1,5 +1,7 @@
 -- Live slots: which slots an instruction reads and writes, and which are read behind it (prototype -> sets of slots).
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local M = {}
 
 -- Slots that an instruction reads and writes: operand letters, or a function(read, write, instruction, prototype).

@@ -1,6 +1,8 @@
 -- Operators: arithmetic, comparison, concatenation, length, indexing, with their metamethods (values -> value).
 -- Numbers loaded from the program stay expressions; numbers that the graph computes become tensor ops.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local names = require 'relume.jit.names'
 local resume = require 'relume.jit.resume'

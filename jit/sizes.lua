@@ -9,6 +9,8 @@
 --      *pinned*: the value goes into the text. Outcomes of comparisons go into it as well.
 --   4. Sizes 0 and 1 are never free: broadcasting and empty tensors take other paths.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local Context = require 'relume.jit.context'
 local breaks = require 'relume.jit.breaks'

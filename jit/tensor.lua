@@ -1,6 +1,8 @@
 -- Tensors while capturing: real ones become inputs of the graph when an op looks at them, results are fakes
 -- (tensor value <-> fake tensor); what differs at the end is written back.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local value = require 'relume.jit.value'
 local guard = require 'relume.jit.guard'
 local Context = require 'relume.jit.context'

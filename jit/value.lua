@@ -13,6 +13,8 @@
 --
 -- Sources (field kind): arg vararg upv fupv field len grad view const. A source's id is the same in every capture of a closure.
 
+jit.off(true, true) -- each path is evaluated once: traces would not pay, and would push out the program's
+
 local M = {}
 
 local fmt = string.format

@@ -285,4 +285,21 @@ describe('what is not captured', function()
       assert.equal(7, c(torch.ones(1) * 2, torch.ones(1) * 3)[1])
       assert.truthy(got:print():find 'mul')
    end)
+
+   it('pushes no traces of the program out while it captures', function()
+      local started, info, match = {}, debug.getinfo, string.match
+      local evaluator = {eval = true, context = true, ops = true, call = true, value = true, tensor = true, emit = true, bytecode = true}
+      local function seen(what, _, f) -- sees no globals of a spec
+         local source = what == 'start' and info(f, 'S').source
+         local module = source and match(source, 'relume/jit/(%a+)%.lua')
+         if module and evaluator[module] then started[#started + 1] = module end
+      end
+      jit.attach(seen, 'trace')
+      for k = 1, 60 do
+         local c = torch.compile(loadstring(('local x, t = ... for i = 1, 20 do t[i] = i + %d end return x + t[3]'):format(k)), {backend = 'eager'})
+         c(torch.ones(2), {})
+      end
+      jit.attach(seen)
+      assert.same({}, started)
+   end)
 end)

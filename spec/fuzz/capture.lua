@@ -42,7 +42,7 @@ local function fuzz(count, seed, share, first, step, keep)
          if keep then print(text) io.stdout:flush() else break end
       end
       if k % 20 == 0 then collectgarbage() end
-      if k % 1000 < (step or 1) then io.stderr:write(("capture: at %d of %d\n"):format(k, count)) end
+      if main and k % 1000 < (step or 1) then io.stderr:write(("capture: at %d of %d\n"):format(k, count)) end
    end
    compile.warnings = warnings
    return failures

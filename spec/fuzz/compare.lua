@@ -56,9 +56,14 @@ end
 
 local function plain(v) return type(v) == 'string' or type(v) == 'number' or type(v) == 'boolean' end
 
+local function amount(v)
+   if torch.isTensor(v) then return v:nElement() > 0 and v:detach():double():sum() or 0 end
+   return plain(v) and (tonumber(v) or 0) or nil
+end
+
 local function kept(v)
-   if torch.isTensor(v) then return ('%.4f'):format(v:nElement() > 0 and v:detach():double():sum() or 0) end
-   return plain(v) and ('%.4f'):format(tonumber(v) or 0) or type(v)
+   local x = amount(v)
+   return x and ('%.4f'):format(x) or type(v)
 end
 
 -- Objects that were not met yet are ordered by what is kept under them.
@@ -70,12 +75,16 @@ end
 function Shot:table(path, t)
    local name = torch.typename(t)
    if not self:first(path, name or 'table', t) then return end
-   local keys, texts = {}, {}
-   for k in next, t do
+   local keys, texts, amounts = {}, {}, {}
+   for k, v in next, t do
       keys[#keys + 1] = k
-      texts[k] = type(k) .. keyText(k, rawget(t, k), self.ids)
+      local x = amount(v)
+      texts[k], amounts[k] = type(k) .. keyText(k, v, self.ids), x == x and x or 0
    end
-   table.sort(keys, function(a, b) return texts[a] < texts[b] end)
+   table.sort(keys, function(a, b)
+      if texts[a] ~= texts[b] then return texts[a] < texts[b] end
+      return amounts[a] < amounts[b]
+   end)
    self:put(path .. '.n', #keys)
    for _, k in ipairs(keys) do
       self:put(path .. '<' .. texts[k] .. '>', texts[k])
