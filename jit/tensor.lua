@@ -197,7 +197,8 @@ function methods.set(ctx, args)
    local fake = ctx:fake(other)
    local blank = v.real.new()
    blank:set(fake)
-   v.fake, v.replaced = blank, true
+   ctx.replaced = (ctx.replaced or 0) + 1
+   v.fake, v.replaced = blank, ctx.replaced
    ctx.byfake[blank] = v
    return {v, n = 1}
 end
@@ -287,6 +288,14 @@ function Context:madeGradient(v)
    return g and (self.byfake[g] or {k = 'tensor', fake = g})
 end
 
+-- Inputs as they came, then what was set and never read: an order that is the same in each process, so that the plan's text is.
+local function before(a, b)
+   local x, y = a.v.index or math.huge, b.v.index or math.huge
+   if x ~= y then return x < y end
+   if a.v ~= b.v then return a.v.replaced < b.v.replaced end
+   return ORDER[a.kind] < ORDER[b.kind]
+end
+
 --- Tensors of the program whose window or gradient changed: list of {v, kind}.
 function Context:tensorChanges()
    local list = {}
@@ -313,10 +322,7 @@ function Context:tensorChanges()
          end
       end
    end
-   table.sort(list, function(a, b)
-      if a.v ~= b.v then return a.v.src.id < b.v.src.id end
-      return ORDER[a.kind] < ORDER[b.kind]
-   end)
+   table.sort(list, before)
    return list
 end
 

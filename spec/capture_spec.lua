@@ -45,7 +45,7 @@ describe('the census of capture', function()
       it('takes the workload ' .. name .. ' whole', function()
          local tiny = dofile 'examples/bench/tiny.lua'
          local make = assert(loadfile('examples/bench/workloads/' .. name .. '.lua'))()
-         check(capture.step(name, function() return make(tiny[name]).step end), {1, 0})
+         check(capture.step(name, capture.maker(make, tiny[name])), {1, 0})
       end)
    end
 end)

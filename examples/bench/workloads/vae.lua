@@ -1,16 +1,18 @@
 -- vae: 784-400-20-400-784, reparameterised (Kingma and Welling 2014), binary cross-entropy plus KL, batch 128; AdamW 0.001.
-return function()
+return function(o)
+   o = o or {}
+   local inputs, width, batch = o.inputs or 784, o.width or 400, o.batch or 128
    local encoder = nn.Sequential()
-      :add(nn.Linear(784, 400)):add(nn.ReLU())
-      :add(nn.ConcatTable():add(nn.Linear(400, 20)):add(nn.Linear(400, 20))) -- mean and log variance of z
+      :add(nn.Linear(inputs, width)):add(nn.ReLU())
+      :add(nn.ConcatTable():add(nn.Linear(width, 20)):add(nn.Linear(width, 20))) -- mean and log variance of z
    local decoder = nn.Sequential()
-      :add(nn.Linear(20, 400)):add(nn.ReLU())
-      :add(nn.Linear(400, 784))
+      :add(nn.Linear(20, width)):add(nn.ReLU())
+      :add(nn.Linear(width, inputs))
    local net = nn.Sequential():add(encoder):add(decoder)
    encoder:get(1).gradInput = nil -- nobody asks for the gradient of the data
    local params, grads = net:getParameters()
    local state = { learningRate = 1e-3 }
-   local x = torch.rand(128, 784)
+   local x = torch.rand(batch, inputs)
 
    -- Cross-entropy of logits r with targets t, summed: softplus(r) - r t.
    local function crossEntropy(r, t)
@@ -18,7 +20,7 @@ return function()
    end
    local function forward()
       local mu, lv = unpack(encoder:forward(x))
-      local noise, deviation = torch.randn(128, 20), torch.exp(lv * 0.5)
+      local noise, deviation = torch.randn(batch, 20), torch.exp(lv * 0.5)
       local z = mu + torch.cmul(noise, deviation)
       local r = decoder:forward(z)
       local kl = (torch.pow(mu, 2) + torch.exp(lv) - lv - 1):sum() * 0.5
