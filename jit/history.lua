@@ -270,7 +270,7 @@ local function plans(ctx, compile, whole)
    local _, _, writes, draws = full:sizes()
    if updates > 0 then escape(ctx, 'the gradient changes a tensor') end
    local p = {j = j, recorded = g, bwd = bwd, saved = saved, random = draws > 0, ninputs = #ctx.inputs, nnumbers = #ctx.numbers, parts = {},
-      compile = compile, replay = j.replay, node = node}
+      compile = compile, replay = draws > 0 and j.replay, node = node}
    p.copies = writes > 0 and p.node and originals(ctx, full, j) or {}
    p.facts = {}
    for i, v in ipairs(j.views) do p.facts[i] = {C.tensorFacts(v.fake)} end

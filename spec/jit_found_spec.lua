@@ -324,3 +324,70 @@ describe('a constant that is read by index', function()
       end)
    end
 end)
+
+describe('a tensor that x:set() left without storage', function()
+   local cases = {
+      made = function(x)
+         local z = x:clone()
+         return z:set()
+      end,
+      given = function(_, e) return e end,
+      viewed = function(_, e) return e:view(0, 3), e:narrow(1, 1, 0), e:unsqueeze(1), e:expandAs(e), e:detach() end,
+      computed = function(_, e) return e * 2, e:clone():add(1), torch.cat(e, e) end,
+      set = function(x) return x:set() end,
+   }
+   for name, f in pairs(cases) do
+      it('leaves compiled code: ' .. name, function()
+         local c = torch.compile(f)
+         for _ = 1, 2 do
+            local want, got = {f(torch.ones(3), torch.ones(2):set())}, {c(torch.ones(3), torch.ones(2):set())}
+            assert.equal(#want, #got)
+            for i = 1, #want do
+               assert.same(want[i]:size():totable(), got[i]:size():totable())
+               assert.equal(want[i]:storage() == nil, got[i]:storage() == nil)
+            end
+         end
+      end)
+   end
+end)
+
+describe('a backward behind a compiled forward', function()
+   -- as eager, for each backend, with what the real VM does in between
+   local function check(layers, between)
+      for _, backend in ipairs {'c', 'eager'} do
+         local want
+         for _, wrap in ipairs {function(f) return f end, function(f) return torch.compile(f, {backend = backend}) end} do
+            torch.manualSeed(3)
+            local net = nn.Sequential()
+            for _, layer in ipairs(layers()) do net:add(layer) end
+            local x = torch.randn(5, 4)
+            local params, grads = net:getParameters()
+            grads:zero()
+            local step = wrap(function(a, b) return between(net, a, b) end)
+            for k = 1, 2 do
+               local out = step(x, x * k)
+               net:backward(x * k, torch.tanh(out))
+            end
+            local got = {grads:clone(), params:clone(), net.gradInput:clone()}
+            if want then assert.near(got, want, 1e-12) end
+            want = want or got
+         end
+      end
+   end
+
+   it('reads the first of several results of an op and the others', function()
+      check(function() return {nn.Linear(4, 3), nn.Tanh(), nn.BatchNormalization(3), nn.Linear(3, 2)} end, function(net, _, b) return net:forward(b):clone() end)
+   end)
+
+   it('keeps statistics where nothing random is drawn', function()
+      local backward = torch.compiler.disable(function(loss) loss:backward() end)
+      check(function() return {nn.Linear(4, 3), nn.BatchNormalization(3), nn.Tanh()} end, function(net, a, b)
+         local out = net:forward(a):clone()
+         net:backward(b, out)
+         local g = a:clone():requiresGrad(true)
+         backward(torch.tanh(g * 2):sum())
+         assert.near(g:grad(), torch.pow(torch.tanh(a * 2), 2):mul(-2):add(2))
+         return net:forward(b):clone()
+      end)
+   end)
+end)

@@ -13,7 +13,7 @@ static rl_geom geom_of(const rl_tensor *t) {
 }
 
 static rl_tensor *direct(lua_State *L, rl_tensor *t, const rl_geom *g) {
-  rl_tensor *v = rl_tensor_with(t->storage, g);
+  rl_tensor *v = rl_tensor_window(t, g);
   if (!v) bind_raise(L, RL_ERR);
   if (!rl_self.grad_disabled && rl_dtypes[t->dtype].is_float) rl_tape_view(t, v); /* a later write of a taped value reaches t */
   return v;

@@ -135,11 +135,13 @@ static int64_t cut_bytes(const cut *c, rl_ref r) {
 static bool cut_node(cut *c, rl_ref r) {
   const rl_graph *g = c->g;
   const rl_node *n = &g->nodes[r];
-  bool ok = cut_edge_add(c, cut_in(r), cut_out(r), n->nout > 1 ? CUT_INF : cut_bytes(c, r));
+  bool ok = cut_edge_add(c, cut_in(r), cut_out(r), cut_bytes(c, r));
   if (ok && cut_banned(c, r)) ok = cut_edge_add(c, CUT_SOURCE, cut_in(r), CUT_INF);
   for (int k = 0; ok && k < n->nin; k++) {
     rl_ref i = g->refs[n->in + k];
-    if (i >= 0 && !cut_free_leaf(g->nodes[i].op)) ok = cut_edge_add(c, cut_out(i), cut_in(r), CUT_INF);
+    if (i < 0 || cut_free_leaf(g->nodes[i].op)) continue;
+    ok = cut_edge_add(c, n->op == RL_G_PROJ ? cut_in(i) : cut_out(i), cut_in(r), CUT_INF); /* a projection comes with its node: saving the first
+                                                                                              result does not give it */
   }
   return ok;
 }

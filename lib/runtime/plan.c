@@ -344,7 +344,7 @@ static rl_status wrap_outputs(rl_plan *p, rl_tensor *const *in, rl_tensor **out)
     ge.ndim = n->type.ndim;
     if (b->place == CG_P_INPUT) ge.offset += input_shift(p, in, b->index);
     memcpy(ge.size, n->type.size, sizeof(int64_t) * (size_t)ge.ndim);
-    out[i] = rl_tensor_with(s, &ge);
+    out[i] = s ? rl_tensor_with(s, &ge) : rl_tensor_window(b->place == CG_P_INPUT ? in[b->index] : b->real, &ge);
     if (!out[i]) return RL_OOM;
   }
   return RL_OK;

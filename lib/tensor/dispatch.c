@@ -271,10 +271,9 @@ static rl_status call_view(rl_op op, rl_tensor *x, const rl_attrs *a, rl_tensor 
   const rl_op_info *o = &rl_ops[op];
   rl_geom g;
   if (*out) return rl_error("[%s] a view takes no result", o->name);
-  if (!x->storage) return rl_error("[%s] the tensor has no storage", o->name);
   RL_TRY(o->view(op, x, a, &g));
   if (any_fake(&x, 1)) RL_TRY(rl_graph_record_view(op, x, a, &g, out));
-  else if (!(*out = rl_tensor_with(x->storage, &g))) return RL_ERR;
+  else if (!(*out = rl_tensor_window(x, &g))) return RL_ERR;
   if (rl_self.grad_disabled || !rl_dtypes[x->dtype].is_float) return RL_OK;
   if (wants_grad(o, &x, 1)) RL_TRY(rl_tape_record(op, &x, 1, a, out, 1));
   return rl_tape_view(x, *out);

@@ -79,14 +79,18 @@ static void tensor_take_geom(rl_tensor *t, const rl_geom *g) {
   memcpy(t->stride, g->stride, (size_t)g->ndim * sizeof *g->stride);
 }
 
-rl_tensor *rl_tensor_with(rl_storage *s, const rl_geom *g) {
+static rl_tensor *tensor_window(rl_storage *s, rl_dtype dt, rl_device dev, const rl_geom *g) {
   if (geom_check(s, g) != RL_OK) return NULL;
-  rl_tensor *t = tensor_new(s->dtype, s->device);
+  rl_tensor *t = tensor_new(dt, dev);
   if (!t) return NULL;
   tensor_take_geom(t, g);
   t->storage = rl_storage_retain(s);
   return t;
 }
+
+rl_tensor *rl_tensor_with(rl_storage *s, const rl_geom *g) { return tensor_window(s, s->dtype, s->device, g); }
+
+rl_tensor *rl_tensor_window(const rl_tensor *x, const rl_geom *g) { return tensor_window(x->storage, x->dtype, x->device, g); }
 
 rl_tensor *rl_tensor_alias(const rl_tensor *x) {
   rl_tensor *t = rl_alloc(sizeof *t);

@@ -84,6 +84,7 @@ RL_API void rl_storage_release(rl_storage *s);
 /* Tensors. */
 RL_API rl_tensor *rl_tensor_empty(rl_dtype dt, rl_device dev, int ndim, const int64_t *size); /* contiguous */
 RL_API rl_tensor *rl_tensor_with(rl_storage *s, const rl_geom *g);                            /* retains s; checks the geometry against it */
+RL_API rl_tensor *rl_tensor_window(const rl_tensor *x, const rl_geom *g);                     /* of x's storage, also where x:set() left none */
 RL_API rl_tensor *rl_tensor_alias(const rl_tensor *t);                                        /* same storage and geometry, no autograd history */
 RL_API rl_tensor *rl_tensor_retain(rl_tensor *t);
 RL_API rl_tensor *rl_tensor_keep(rl_tensor *t); /* retain; a stack number is copied to the heap */

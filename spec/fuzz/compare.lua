@@ -83,7 +83,8 @@ function Shot:table(path, t)
    end
    table.sort(keys, function(a, b)
       if texts[a] ~= texts[b] then return texts[a] < texts[b] end
-      return amounts[a] < amounts[b]
+      if amounts[a] ~= amounts[b] then return amounts[a] < amounts[b] end
+      return type(rawget(t, a)) < type(rawget(t, b))
    end)
    self:put(path .. '.n', #keys)
    for _, k in ipairs(keys) do

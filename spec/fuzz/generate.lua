@@ -212,7 +212,7 @@ end
 
 -- Frame --------------------------------------------------------------------------------------------------------------------------
 
-local order = {'flow', 'tables', 'closures', 'objects', 'errors', 'tensors', 'views', 'types', 'gradients', 'nets'}
+local order = {'flow', 'tables', 'closures', 'objects', 'errors', 'tensors', 'views', 'types', 'gradients', 'nets', 'matrices', 'outside'}
 local always = {flow = true, tensors = true}
 
 local function theme(g)
@@ -243,7 +243,7 @@ local function captured(g)
    g:line 'local Class = lib.class()'
    g:line 'local object, acc = lib.new(Class, {own = 1}), lib.Acc(2)'
    g:line 'local weight, sgd, net, criterion, params, grads = torch.ones(5), {learningRate = 0.1}'
-   if g.uses.nets then g:line('net, criterion, params, grads = lib.net(%d)', g:pick(8)) end
+   if g.uses.nets or g.uses.outside then g:line('net, criterion, params, grads = lib.net(%d)', g:pick(8)) end
 end
 
 local function closure(g)

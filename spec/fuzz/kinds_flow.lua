@@ -110,6 +110,25 @@ function S.sumPairs(g)
       '{a = 1, b = n}'}, name, name)
 end
 
+-- Elements one by one: the bound is a size.
+function S.elements(g)
+   local v, name = g:anyVec(), g:let('num', 'n', '0')
+   g:line('for i = %s do', g:one {'1, ' .. v .. ':size(1)', v .. ':size(1), 1, -1', '1, ' .. v .. ':size(1), 2', '2, #' .. v .. ':size() + 1'})
+   g:line('   %s', g:one {name .. ' = ' .. name .. ' + ' .. v .. '[i]', 'if ' .. v .. '[i] > 0 then ' .. name .. ' = ' .. name .. ' + 1 end',
+      v .. '[i] = ' .. v .. '[i] * i', v .. '[i] = i', name .. ' = i * ' .. v .. ':size(1)'})
+   g:line 'end'
+end
+
+-- Numbers that become text or keys.
+function S.numberText(g)
+   g:line('log[#log + 1] = %s', g:one {"('%.2f'):format(n / 3)", 'tostring(count)', "'n' .. n .. 'c' .. count", "(n .. ''):len()", 'tostring(n * 2):rep(2)',
+      "('%d'):format(x:size(1))", 'tostring(x:size(1)):byte()', "('%5.1f|%-4d'):format(count / 4, count)", 'tonumber(tostring(n)) + 1', "#('x'):rep(count % 4)"})
+end
+
+function S.bits(g)
+   g:let('num', 'n', '%s', g:one {'bit.bor(count, 4)', 'bit.bxor(math.floor(n), count)', 'bit.rshift(count * 8, 2)', 'bit.tobit(count)', 'bit.bnot(count)'})
+end
+
 function S.words(g)
    local name = g:let('num', 'n', '0')
    g:line("for w in (%s):gmatch '%%a+' do %s = %s + #w end", g:str(), name, name)

@@ -1,7 +1,7 @@
 -- Statements: tensors changed in place, views, storages, other types, random draws (generator -> lines).
 
 local Gen = require 'fuzz.generate'
-local T, V, D = {}, {}, {}
+local T, V, D, M = {}, {}, {}, {}
 
 -- In place ---------------------------------------------------------------------------------------------------------------------
 
@@ -36,6 +36,39 @@ function T.seeded(g) g:line(g:one {'torch.manualSeed(count)', 'log[#log + 1] = t
 function T.matrix(g) g:let('mat', 'm', '%s', g:one {'torch.ger(torch.range(1, 3), x)',
    g:anyVec() .. ':view(1, -1):expand(3, x:size(1)):clone()',
    'torch.rand(3, x:size(1))', 'torch.cat({x:view(1, -1), y:view(1, -1), x:view(1, -1)}, 1)'}) end
+
+-- Matrices -----------------------------------------------------------------------------------------------------------------------
+
+function M.make(g) T.matrix(g) end
+function M.changed(g)
+   if #g.vars.mat == 0 then return T.matrix(g) end
+   local m = g:one(g.vars.mat)
+   g:line('%s:%s', m, g:one {'add(1)', 'tanh()', 'cmul(' .. m .. ')', 'addmm(torch.ones(3, 3), ' .. m .. ')', 'addr(torch.ones(3), ' .. g:anyVec() .. ')',
+      'add(' .. g:anyVec() .. ':view(1, -1):expandAs(' .. m .. '))', 'cdiv(torch.abs(' .. m .. '):add(1))', 'apply(function(v) return v + 1 end)',
+      'copy(' .. m .. ':t():contiguous():view(3, -1))', 'indexFill(2, torch.LongTensor {1, 3}, n)'})
+end
+function M.reduced(g)
+   if #g.vars.mat == 0 then return T.matrix(g) end
+   local m = g:one(g.vars.mat)
+   g:line('log[#log + 1] = %s', g:one {m .. ':sum(2)', m .. ':mean(1)', m .. ':t():max(1)', '(' .. m .. ':min(2))', m .. ':norm(2, 1)', m .. ':std()',
+      'torch.cumsum(' .. m .. ', 2)', 'torch.sort(' .. m .. ', 2)', m .. ':t():contiguous():sum(1)', m .. ':prod(2)', 'select(2, ' .. m .. ':max(2))',
+      m .. ':var(1)', m .. ':t() * ' .. m, 'torch.mm(' .. m .. ', ' .. m .. ':t())', m .. ':trace()', 'torch.dist(' .. m .. ', ' .. m .. ' * 2)'})
+end
+function M.shaped(g)
+   if #g.vars.mat == 0 then return T.matrix(g) end
+   local m = g:one(g.vars.mat)
+   g:let('mat', 'm', '%s', g:one {m .. ':t():t()', m .. ':clone()', m .. ':index(1, torch.LongTensor {3, 1, 2})', m .. ':narrow(1, 1, 2):sum(1):expand(3, x:size(1))',
+      'torch.cat({' .. m .. '[1]:view(1, -1), ' .. m .. ':narrow(1, 2, 2)}, 1)', m .. ':view(-1):view(3, -1)', 'torch.cat(' .. m .. ', ' .. m .. ', 1):narrow(1, 2, 3)',
+      m .. ':view(3, 1, -1):select(2, 1)', 'torch.repeatTensor(' .. m .. '[2], 3, 1)', m .. ':permute(2, 1):t()', m .. ' / 2', 'torch.cmax(' .. m .. ', 0)'})
+end
+function M.vector(g)
+   if #g.vars.mat == 0 then return T.matrix(g) end
+   local m = g:one(g.vars.mat)
+   g:let('vec', 'a', '%s', g:one {m .. ':mean(1):view(-1)', m .. ':t():contiguous():sum(2):view(-1)', '(' .. m .. ':max(1)):view(-1)', m .. ':select(1, 2)',
+      'torch.mv(' .. m .. ':t(), torch.range(1, 3))', m .. ':narrow(1, 2, 1):squeeze()', 'torch.cumsum(' .. m .. ', 1)[3]'})
+end
+function M.network(g) g:let('vec', 'a', '%s', g:one {'nn.Tanh():forward(x)', 'nn.SoftMax():forward(' .. g:anyVec() .. ')', 'nn.ReLU():forward(y - 0.5)',
+   'nn.Identity():forward(x)', 'nn.MulConstant(n):forward(x)', 'nn.Sequential():add(nn.Tanh()):add(nn.AddConstant(1)):forward(' .. g:anyVec() .. ')'}) end
 
 -- Views and storages -----------------------------------------------------------------------------------------------------------
 
@@ -141,3 +174,4 @@ function D.mixed(g) if g:chance(4) then g:line('log[#log + 1] = x + %s', g:one {
 Gen.family('tensors', T)
 Gen.family('views', V, {viewLater = true})
 Gen.family('types', D)
+Gen.family('matrices', M)

@@ -95,5 +95,42 @@ function N.read(g) g:line('log[#log + 1] = %s', g:one {'net:get(1).weight:sum()'
    'torch.type(net:get(2))', 'net.train'}) end
 function N.clear(g) g:line(g:one {'params:mul(0.9)', 'net:get(1).bias:fill(0.1)', 'net:zeroGradParameters()', 'grads:add(0.1)'}) end
 
+-- Forward in one call, backward in another, or in the real VM.
+local O = {}
+function O.forward(g)
+   g:line('if net then t.input = lib.batch(%s) t.out = net:forward(t.input) end', g:one {'x', 'y'})
+end
+function O.backward(g)
+   g:line('if t.input and t.out then %snet:backward(t.input, torch.ones(3, 2)) end', g:one {'', '', 'grads:zero() '})
+   g:line('log[#log + 1] = grads and grads:norm()')
+end
+function O.gradInput(g) g:line 'if t.input and t.out then log[#log + 1] = net:updateGradInput(t.input, torch.ones(3, 2)):clone() end' end
+function O.disabled(g)
+   g:line('if net then')
+   g:line('   local input = lib.batch(%s)', g:one {'x', 'y'})
+   g:line '   local out = net:forward(input)'
+   g:line(g:one {'   lib.backward(net, input, out)', '   lib.note(log, 1) net:backward(input, out * 2)', '   t.later = function() net:backward(input, out) end'})
+   g:line 'end'
+end
+function O.later(g) g:line 'if t.later then t.later() t.later = nil end' end
+function O.twice(g)
+   g:line 'if net then'
+   g:line '   local a, b = lib.batch(x), lib.batch(y)'
+   g:line '   local out = net:forward(a):clone()'
+   g:line '   log[#log + 1] = net:forward(b):sum()'
+   g:line '   net:backward(b, out)'
+   g:line 'end'
+end
+function O.tape(g)
+   local name = g:name 'g'
+   g:line('local %s = %s:clone():requiresGrad(true)', name, g:one {'x', 'y'})
+   g:line('local %sy = torch.tanh(%s * %s)', name, name, g:one {'2', 'n', name})
+   g:line(g:one {'lib.tape(%sy:sum())', '%sy:sum():backward()', 't.taped = %sy', 'lib.note(log, 2) %sy:sum():backward()'}, name)
+   g:line('log[#log + 1] = %s:grad() and %s:grad():clone()', name, name)
+end
+function O.taped(g) g:line 'if t.taped then t.taped:sum():backward() t.taped = nil end' end
+function O.update(g) g:line(g:one {'if net then net:updateParameters(0.1) end', 'if params then params:add(-0.1, grads) end', 'if net then net:zeroGradParameters() end'}) end
+
+Gen.family('outside', O)
 Gen.family('gradients', G)
 Gen.family('nets', N)
