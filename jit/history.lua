@@ -112,27 +112,19 @@ local function list(items)
    return r
 end
 
-local function storageOf(fake)
-   local _, _, _, _, _, s = C.tensorFacts(fake)
-   return key(s)
-end
-
 -- Which inputs and outputs eager holds for the gradient: those may be saved as they are. Each result knows which of them its own gradient reads, by
 -- number: inputs, then outputs.
 local function keeps(ctx, j)
-   for i = 1, #ctx.inputs do j.keepIn[i] = false end
-   for i = 1, j.nout do j.keepOut[i] = false end
+   local nin, memory = #ctx.inputs, {}
+   for i, v in ipairs(ctx.inputs) do j.keepIn[i], memory[i] = false, v.leaf or v.fake end
+   for i = 1, j.nout do j.keepOut[i], memory[nin + i] = false, ctx.outputs[i].fake end
    for _, y in ipairs(j.ys) do
-      local held = {}
       y.reads = {}
-      if y.record then break end
-      for s in pairs(C.savedStorages {y.fake}) do held[key(s)] = true end
-      for i, v in ipairs(ctx.inputs) do
-         if held[storageOf(v.leaf or v.fake)] then j.keepIn[i], y.reads[i] = true, true end
-      end
-      for i = 1, j.nout do
-         local v = ctx.outputs[i]
-         if v and held[storageOf(v.fake)] then j.keepOut[i], y.reads[#ctx.inputs + i] = true, true end
+      for i, held in ipairs(C.heldOf({y.fake}, memory)) do
+         if held then
+            if i <= nin then j.keepIn[i] = true else j.keepOut[i - nin] = true end
+            if not y.record then y.reads[i] = true end -- modules take their gradients unchecked
+         end
       end
    end
 end
@@ -265,7 +257,7 @@ local function plans(ctx, compile, whole)
    local full = g:passes(whole and 'functionalize' or 'all')
    local node = j.units[1] and j.units[1].node
    local how = j.records and {live = not node, replay = j.replay} or nil
-   local fwd, bwd, saved = full:partition(j.nout, #j.ys, (node or not how) and j.keepIn, (node or not how) and j.keepOut, how)
+   local fwd, bwd, saved = full:partition(j.nout, #j.ys, j.keepIn, j.keepOut, how)
    local _, _, updates = bwd:sizes()
    local _, _, writes, draws = full:sizes()
    if updates > 0 then escape(ctx, 'the gradient changes a tensor') end

@@ -390,4 +390,62 @@ describe('a backward behind a compiled forward', function()
          return net:forward(b):clone()
       end)
    end)
+
+   it('knows what forward read, also when that has changed', function()
+      check(function() return {nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)} end, function(net, a, b)
+         local input = a * 2
+         local out = net:forward(input)
+         local later = function() net:backward(input, out) end
+         a:map(b, function(x, y) return x + y end) -- a break; eager's tape does not read a
+         later()
+         return net:forward(b):clone()
+      end)
+   end)
+
+   it('reads the weights of now, but a bias as it was', function()
+      -- a compiled backward computes the wide tanh again from narrow values, of which the bias is one; eager's tape holds its result
+      local Layer, parent = torch.class('jitFound.Layer', 'nn.Module') -- luacheck: ignore
+      function Layer:__init()
+         parent.__init(self)
+         self.weight, self.bias = torch.randn(3, 40), torch.randn(40)
+         self.gradWeight, self.gradBias = torch.zeros(3, 40), torch.zeros(40)
+      end
+      function Layer.compute(_, x, w, b)
+         local n, m = x:size(1), b:size(1)
+         return torch.mm(torch.tanh(x:sum(2):expand(n, m) + b:view(1, -1):expand(n, m)), w:t())
+      end
+      for _, backend in ipairs {'c', 'eager'} do
+         local want
+         for _, wrap in ipairs {function(f) return f end, function(f) return torch.compile(f, {backend = backend}) end} do
+            torch.manualSeed(1)
+            local layer, x = jitFound.Layer(), torch.randn(5, 4) -- luacheck: ignore
+            wrap(function() return layer:forward(x) end)()
+            layer.weight:add(0.5)
+            layer.bias:add(0.5)
+            layer:backward(x, torch.ones(5, 3))
+            local got = {layer.gradInput, layer.gradWeight, layer.gradBias}
+            if want then assert.near(got, want, 1e-12) end
+            want = want or got
+         end
+      end
+   end)
+
+   it('reads memory around a window only while it is there', function()
+      local backward = torch.compiler.disable(function(loss) loss:backward() end)
+      for _, backend in ipairs {'c', 'eager'} do
+         local function f(x, y)
+            x:narrow(1, 3, 2):mul(3)
+            local g = y:clone():requiresGrad(true)
+            backward(torch.tanh(g * 2):sum())
+            return g:grad()
+         end
+         local c = torch.compile(f, {backend = backend})
+         local function call(h)
+            torch.manualSeed(1)
+            local base = torch.randn(7)
+            return h(base:narrow(1, 1, 5), base:narrow(1, 3, 5))
+         end
+         for _ = 1, 3 do assert.near(call(c), call(f), 1e-14) end
+      end
+   end)
 end)

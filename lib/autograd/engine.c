@@ -411,15 +411,15 @@ rl_status rl_tape_reaches(rl_tensor *y, rl_tensor *const *xs, int nx, bool *hit)
   return s;
 }
 
-rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_storage *s), void *ud) {
+rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_tensor *t), void *ud) {
   engine e = { 0 };
   rl_status s = engine_collect(&e, ys, ny);
   for (int i = 0; s == RL_OK && i < e.n; i++) {
     const rl_tape_node *n = e.slots[i].node;
     for (int k = 0; k < n->nin; k++)
-      if (n->in[k].full && n->in[k].t && n->in[k].t->storage) visit(ud, n->in[k].t->storage);
+      if (n->in[k].full && n->in[k].t && n->in[k].t->storage) visit(ud, n->in[k].t);
     for (int k = 0; k < n->nout; k++)
-      if (n->out[k].full && n->out[k].t && n->out[k].t->storage) visit(ud, n->out[k].t->storage);
+      if (n->out[k].full && n->out[k].t && n->out[k].t->storage) visit(ud, n->out[k].t);
   }
   engine_free(&e);
   return s;

@@ -39,6 +39,6 @@ RL_API rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const 
 /* hit[i]: the history of y runs through xs[i], which another op made. */
 RL_API rl_status rl_tape_reaches(rl_tensor *y, rl_tensor *const *xs, int nx, bool *hit);
 /* Calls visit for every storage whose values the history of ys holds. */
-RL_API rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_storage *s), void *ud);
+RL_API rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_tensor *t), void *ud);
 RL_API void rl_ag_free(rl_tensor *t);
 #endif

@@ -1,6 +1,7 @@
 /* History of tensors for compiled functions: what made a tensor, which storages its gradient reads, and results put on the tape.
  * (tensors -> facts about the tape). */
 #include "bind.h"
+#include <string.h>
 
 /* C.history(t) -> the tape node that made t (light userdata) or nil, address of t, number of the node's output, address of the tensor that t is a
  * view of or nil, that tensor. */
@@ -22,13 +23,6 @@ static int view_of(lua_State *L) {
   rl_tensor *base = bind_tensor(L, 1), *t = bind_tensor(L, 2);
   if (t != base && !(t->ag && t->ag->base) && t->storage == base->storage) BIND_TRY(L, rl_tape_view(base, t));
   return 0;
-}
-
-static void saved_visit(void *ud, const rl_storage *s) {
-  lua_State *L = (lua_State *)ud;
-  lua_pushlightuserdata(L, (void *)s);
-  lua_pushboolean(L, 1);
-  lua_rawset(L, -3);
 }
 
 static rl_tensor **tensors(lua_State *L, int i, int *n) {
@@ -57,13 +51,42 @@ static int reaches(lua_State *L) {
   return 1;
 }
 
-/* C.savedStorages({ys}) -> {[storage] = true}: storages whose values the gradients of ys read (addresses as in C.tensorFacts). */
-static int saved_storages(lua_State *L) {
+typedef struct held {
+  rl_tensor **x;
+  bool *yes;
   int n;
+} held;
+
+/* Offset of the last element, in front of the first where there is none. */
+static int64_t last_of(const rl_tensor *t) {
+  int64_t last = t->offset;
+  for (int d = 0; d < t->ndim; d++) {
+    if (t->size[d] == 0) return t->offset - 1;
+    last += (t->size[d] - 1) * t->stride[d];
+  }
+  return last;
+}
+
+static void held_visit(void *ud, const rl_tensor *t) {
+  held *h = (held *)ud;
+  for (int i = 0; i < h->n; i++)
+    if (h->x[i]->storage == t->storage && h->x[i]->offset <= last_of(t) && t->offset <= last_of(h->x[i])) h->yes[i] = true;
+}
+
+/* C.heldOf({ys}, {xs}) -> by x whether the gradients of ys read memory of it. */
+static int held_of(lua_State *L) {
+  int n;
+  held h;
   rl_tensor **ys = tensors(L, 1, &n);
-  lua_newtable(L);
-  luaL_checkstack(L, 4, "too many storages");
-  BIND_TRY(L, rl_tape_saved(ys, n, saved_visit, L));
+  h.x = tensors(L, 2, &h.n);
+  h.yes = (bool *)lua_newuserdata(L, sizeof *h.yes * (size_t)(h.n + 1));
+  memset(h.yes, 0, sizeof *h.yes * (size_t)h.n);
+  BIND_TRY(L, rl_tape_saved(ys, n, held_visit, &h));
+  lua_createtable(L, h.n, 0);
+  for (int k = 0; k < h.n; k++) {
+    lua_pushboolean(L, h.yes[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
   return 1;
 }
 
@@ -127,7 +150,7 @@ static int watch_gc(lua_State *L) {
   return 0;
 }
 
-static const bind_reg core[] = { { "history", history }, { "viewOf", view_of },           { "reaches", reaches }, { "savedStorages", saved_storages },
+static const bind_reg core[] = { { "history", history }, { "viewOf", view_of },           { "reaches", reaches }, { "heldOf", held_of },
                                  { "watch", watch_new }, { "recordWrite", record_write }, { NULL, NULL } };
 
 void bind_open_history(lua_State *L) {

@@ -21,6 +21,7 @@ typedef struct cut {
   char *back;    /* needed by backward's outputs */
   char *saved;
   char *copy;    /* by storage: what is saved of it is a copy */
+  char *copy_in; /* by input: the same */
   char *updated; /* by storage: forward changes it */
   char *out;     /* leaves forward as it is */
   int flags;
@@ -108,11 +109,25 @@ static bool cut_stale(const cut *c, rl_ref r) {
   return false;
 }
 
+/* A saved input that stays where it is; everything else that is saved is dense. */
+static bool cut_as_is(const cut *c, rl_ref r) {
+  const rl_node *n = &c->g->nodes[r];
+  return n->op == RL_G_INPUT && !c->copy[n->storage] && !c->copy_in[n->aux];
+}
+
+/* Whether a node reads memory around its operand, which a saved copy of that would lack. */
+static bool cut_around(const cut *c, rl_ref r) {
+  if (c->g->nodes[r].op != RL_OP_AS_STRIDED) return false;
+  rl_ref i = rl_node_in(c->g, r, 0);
+  int op = c->g->nodes[i].op;
+  return !cut_as_is(c, i) && (op == RL_G_INPUT || graph_is_view(op) || !graph_geom_dense(graph_node_geom(c->g, i)));
+}
+
 /* Whether a node is not computed twice. */
 static bool cut_banned(const cut *c, rl_ref r) {
   const rl_graph *g = c->g;
   const rl_node *n = &g->nodes[r];
-  if (n->op == RL_G_INPUT || cut_stale(c, r)) return true;
+  if (n->op == RL_G_INPUT || cut_stale(c, r) || cut_around(c, r)) return true;
   if (n->op >= RL_NOP) return false;
   if (rl_ops[n->op].flags & RL_OPF_RANDOM) return !(c->flags & CUT_REPLAY);
   switch (rl_ops[n->op].kind) {
@@ -122,9 +137,6 @@ static bool cut_banned(const cut *c, rl_ref r) {
   default: return n->op != RL_OP_CAT && n->op != RL_OP_RESHAPE && n->op != RL_OP_FULL && n->op != RL_OP_IOTA;
   }
 }
-
-/* A saved input that stays where it is; everything else that is saved is dense. */
-static bool cut_as_is(const cut *c, rl_ref r) { return c->g->nodes[r].op == RL_G_INPUT && !c->copy[c->g->nodes[r].storage]; }
 
 static int64_t cut_bytes(const cut *c, rl_ref r) {
   const rl_type *t = rl_node_type(c->g, r);
@@ -159,7 +171,7 @@ static bool cut_reads(cut *c, rl_ref r) {
 static void cut_copies(cut *c, const char *keep_in, const char *keep_out) {
   const rl_graph *g = c->g;
   for (int32_t i = 0; keep_in && i < g->ninputs; i++)
-    if (!keep_in[i]) c->copy[g->nodes[g->inputs[i]].storage] = 1;
+    if (!keep_in[i]) c->copy_in[i] = 1;
   for (int i = 0; keep_out && i < c->nout; i++)
     if (!keep_out[i]) c->copy[g->nodes[g->outputs[i]].storage] = 1;
   for (int32_t i = 0; i < g->nupdates; i++) {
@@ -337,13 +349,14 @@ static bool cut_start(cut *c) {
   c->back = calloc(n, 1);
   c->saved = calloc(n, 1);
   c->copy = calloc((size_t)c->g->nstorages + 1, 1);
+  c->copy_in = calloc((size_t)c->g->ninputs + 1, 1);
   c->updated = calloc((size_t)c->g->nstorages + 1, 1);
   c->out = calloc(n, 1);
   c->head = graph_ref_array(c->nv, -1);
   c->level = graph_ref_array(c->nv, -1);
   c->iter = graph_ref_array(c->nv, -1);
   c->queue = graph_ref_array(c->nv, -1);
-  return c->tangent && c->back && c->saved && c->copy && c->updated && c->out && c->head && c->level && c->iter && c->queue;
+  return c->tangent && c->back && c->saved && c->copy && c->copy_in && c->updated && c->out && c->head && c->level && c->iter && c->queue;
 }
 
 /* By saved value: the input that it is, -1 for others. */
@@ -380,7 +393,7 @@ rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const cha
     rl_graph_free(*fwd);
     *fwd = NULL;
   }
-  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.updated, c.out, c.head, c.level, c.iter, c.queue, c.e };
+  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.copy_in, c.updated, c.out, c.head, c.level, c.iter, c.queue, c.e };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   return ok ? RL_OK : RL_ERR;
 }

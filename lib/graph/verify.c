@@ -74,6 +74,16 @@ static rl_status verify_meta(const rl_graph *g, rl_ref r, const rl_meta *m) {
   return RL_OK;
 }
 
+/* Elements that a storage has; a functional graph resizes none. */
+static int64_t verify_room(const rl_graph *g, int32_t storage) {
+  rl_ref first = g->storage_node[storage];
+  int64_t room = 0;
+  if (!g->functional || first < 0 || g->nodes[first].op == RL_G_TENSOR) return INT64_MAX;
+  for (int32_t i = 0; i < g->ninputs; i++)
+    if (g->input_storage[i] == storage) room = RL_MAX(room, g->input_storage_size[i]);
+  return graph_input_of_storage(g, storage) >= 0 ? room : graph_geom_last(graph_node_geom(g, first)) + 1;
+}
+
 static rl_status verify_view(const rl_graph *g, rl_ref r) {
   const rl_node *n = &g->nodes[r];
   rl_ref x = g->refs[n->in];
@@ -83,6 +93,8 @@ static rl_status verify_view(const rl_graph *g, rl_ref r) {
   if (graph_view_geom(n->op, rl_node_type(g, x), graph_node_geom(g, x), graph_node_attrs(g, r), &t, &ge) != RL_OK)
     BAD(g, r, "not a view: %s", rl_error_message());
   if (t.dtype != rl_node_type(g, r)->dtype || !graph_geom_same(&ge, graph_node_geom(g, r))) BAD(g, r, "geometry is not what its rule gives");
+  int64_t last = graph_geom_last(&ge), room = verify_room(g, n->storage);
+  if (last >= ge.offset && last >= room) BAD(g, r, "reaches beyond its storage; got %lld elements, need %lld", (long long)room, (long long)last + 1);
   return RL_OK;
 }
 
