@@ -325,6 +325,24 @@ describe('a constant that is read by index', function()
    end
 end)
 
+describe('a result', function()
+   it('has memory of its own size, also where it is a part of what was computed', function()
+      local function f(x, y)
+         local m = torch.cat({x:view(1, -1), y:view(1, -1), x:view(1, -1)}, 1)
+         return torch.zeros(5) + m[3]:clone(), m[1]:clone() * 1, m
+      end
+      local function facts(...)
+         local list = {}
+         for i, r in ipairs {...} do list[i] = {r:storageOffset(), r:storage():size()} end
+         return list
+      end
+      local x, y = torch.ones(5), torch.zeros(5)
+      assert.same(facts(f(x, y)), facts(torch.compile(f)(x, y)))
+      local function first(...) return (f(...)) end
+      assert.same(facts(first(x, y)), facts(torch.compile(first)(x, y)))
+   end)
+end)
+
 describe('a tensor that x:set() left without storage', function()
    local cases = {
       made = function(x)

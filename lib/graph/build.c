@@ -179,8 +179,11 @@ rl_graph *graph_prune(const rl_graph *old) {
   return g;
 }
 
+/* Elements up to the end of what first lies on a storage. */
+static int64_t room_of(const rl_graph *g, int32_t storage) { return graph_geom_last(graph_node_geom(g, g->storage_node[storage])) + 1; }
+
 /* Whether output i has to move to memory of its own: it lies in an input's, is a number, lies with another old storage's outputs, apart from those it
- * shared memory with, or in another layout. */
+ * shared memory with, in another layout, or is alone in a part of larger memory. */
 static bool outputs_misplaced(const rl_graph *g, const rl_graph *old, const rl_ref *value, int32_t i, const int32_t *sid) {
   int32_t s = old->nodes[old->outputs[i]].storage, t = g->nodes[value[i]].storage;
   rl_geom og = *graph_node_geom(old, old->outputs[i]), ng = *graph_node_geom(g, value[i]);
@@ -192,8 +195,7 @@ static bool outputs_misplaced(const rl_graph *g, const rl_graph *old, const rl_r
     if (same != shares && (same || j < i)) return true;
     if (same && old->outputs[j] != old->outputs[i]) alone = false;
   }
-  if (alone) ng.offset = og.offset;
-  return !graph_geom_same(&og, &ng);
+  return !graph_geom_same(&og, &ng) || (alone && room_of(old, s) != room_of(g, t));
 }
 
 /* Moves all outputs on old storage s to a copy of what became of that storage, each with its old geometry. */
