@@ -261,6 +261,19 @@ describe('CUDA', function()
       end
    end)
 
+   gpu('convolutions whose channels lie innermost, beyond one tile', function()
+      for d, t in pairs {Float = 2e-5, Half = 5e-3, BFloat16 = 5e-2} do
+         local x, w = sample(d, 2, 66, 9, 9):mul(0.1), sample(d, 35, 66, 3, 3):mul(0.1)
+         both(d .. ' conv2d', function(p, q)
+            local y = C.op.conv2d(p, q, nil, {1, 1}, {1, 1}, {1, 1}, 1)
+            return y, C.op.conv2d_dx(y, q, {9, 9}, {1, 1}, {1, 1}, {1, 1}, 1), C.op.conv2d_dw(y, p, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1)
+         end, t, x, w)
+         both(d .. ' strided tensors', function(p, q)
+            return C.op.conv2d(p:transpose(3, 4):transpose(2, 3), q, nil, {1, 2}, {1, 1}, {1, 1}, 1)
+         end, t, sample(d, 2, 9, 9, 66):mul(0.1), w)
+      end
+   end)
+
    gpu('linear algebra runs on the host', function()
       local x = torch.FloatTensor(5, 5):uniform():add(torch.eye(5):float())
       close(torch.inverse(x), torch.inverse(x:cuda()), 1e-5, 'inverse')

@@ -1,6 +1,7 @@
 /* Convolution on CUDA tensors (x, w -> result and both gradients): cuDNN where it is installed, else patches and cuBLASLt.
  * cudnn.c knows the library; here are contiguous working copies, the patches, and the products over them. */
 #include <string.h>
+#include "../../lib/runtime/cuda_impl.h"
 #include "conv.h"
 #include "plane.h"
 
@@ -93,24 +94,79 @@ static rl_status by_patches(rl_op op, const cuda_conv *v, pass what, rl_tensor *
   return s;
 }
 
-/* Contiguous copies where they are needed; `out` is the one of x, w, y that is computed. */
-static rl_status run(rl_op op, const cuda_conv *v, pass what, rl_tensor *x, rl_tensor *w, rl_tensor *y) {
-  rl_tensor *in[3] = { x, w, y }, *c[3] = { NULL };
-  int target = what == FORWARD ? 2 : what == INPUT ? 0 : 1;
+static bool lies_last(const rl_tensor *t) {
+  int64_t step = 1;
+  for (int k = 0, d; k < 4; k++) {
+    d = k == 0 ? 1 : k == 3 ? 0 : 4 - k; /* 1, 3, 2, 0 from the innermost */
+    if (t->size[d] != 1 && t->stride[d] != step) return false;
+    step *= t->size[d];
+  }
+  return true;
+}
+
+/* (n, c, h w) to (n, h w, c) between dense tensors of t's sizes, or back. */
+static rl_status turn(rl_op op, const rl_tensor *t, void *from, void *to, bool back) {
+  int64_t c = t->size[1], l = t->size[2] * t->size[3];
+  cuda_plane p = { .n = t->size[0], .h = back ? l : c, .w = back ? c : l, .x = from, .r = to, .op = op, .err = cuda_error_words() };
+  int64_t tile = rl_dtypes[t->dtype].bytes == 2 ? 64 : 32, blocks = p.n * ((p.h + tile - 1) / tile) * ((p.w + tile - 1) / tile);
+  rl_cuda_fn *f = cuda_prim_fn((rl_dtype)t->dtype, "plane", "turn");
+  return f ? rl_cuda_launch(f, rl_ops[op].name, blocks, 256, (void *[]){ &p }) : RL_ERR;
+}
+
+/* Dense memory with channels innermost: t's own where it lies so, else a copy. */
+static rl_status last_copy(rl_op op, rl_tensor *t, bool target, rl_tensor **out) {
+  rl_tensor *c = NULL;
+  if (lies_last(t)) return *out = rl_tensor_retain(t), RL_OK;
+  if (!(*out = rl_tensor_empty((rl_dtype)t->dtype, RL_CUDA, 4, t->size))) return RL_OOM;
+  if (target) return RL_OK;
+  RL_TRY(rl_contiguous(t, &c));
+  rl_status s = turn(op, t, rl_data(c), rl_data(*out), false);
+  rl_tensor_release(c);
+  return s;
+}
+
+static rl_status run_last(rl_op op, const cuda_conv *v, pass what, rl_tensor *const *in, int target) {
+  rl_tensor *c[3] = { NULL }, *r = in[target];
+  cuda_conv last = *v;
+  rl_status s = RL_OK;
+  last.last = 1;
+  for (int k = 0; k < 3 && s == RL_OK; k++) s = last_copy(op, in[k], k == target, &c[k]);
+  if (s == RL_OK) s = cuda_cudnn_run(&last, what, rl_data(c[0]), rl_data(c[1]), rl_data(c[2]));
+  if (s == RL_OK && c[target] != r) {
+    rl_tensor *plain = rl_is_contiguous(r) ? rl_tensor_retain(r) : rl_tensor_empty((rl_dtype)v->dt, RL_CUDA, 4, r->size);
+    s = plain ? turn(op, r, rl_data(c[target]), rl_data(plain), true) : RL_OOM;
+    if (s == RL_OK && plain != r) s = rl_cuda_move(r, plain);
+    rl_tensor_release(plain);
+  }
+  for (int k = 0; k < 3; k++) rl_tensor_release(c[k]);
+  return s;
+}
+
+static rl_status run_plain(rl_op op, const cuda_conv *v, pass what, rl_tensor *const *in, int target) {
+  rl_tensor *c[3] = { NULL };
   rl_status s = RL_OK;
   for (int k = 0; k < 3 && s == RL_OK; k++) {
     if (k != target) s = rl_contiguous(in[k], &c[k]);
     else if (rl_is_contiguous(in[k])) c[k] = rl_tensor_retain(in[k]);
     else if (!(c[k] = rl_tensor_empty((rl_dtype)v->dt, RL_CUDA, 4, in[k]->size))) s = RL_OOM;
   }
-  if (s == RL_OK && !rl_numel(in[target])) goto done;
-  if (s == RL_OK && (!rl_numel(x) || !rl_numel(w) || !rl_numel(y))) s = rl_cuda_fill(c[target], 0);
-  else if (s == RL_OK && cuda_cudnn_there()) s = cuda_cudnn_run(v, what, rl_data(c[0]), rl_data(c[1]), rl_data(c[2]));
+  if (s == RL_OK && cuda_cudnn_there()) s = cuda_cudnn_run(v, what, rl_data(c[0]), rl_data(c[1]), rl_data(c[2]));
   else if (s == RL_OK) s = by_patches(op, v, what, c[0], c[1], c[2]);
   if (s == RL_OK && c[target] != in[target]) s = rl_cuda_move(in[target], c[target]);
-done:
   for (int k = 0; k < 3; k++) rl_tensor_release(c[k]);
   return s;
+}
+
+/* One of x, w, y from the other two, in the order of memory that is faster. */
+static rl_status run(rl_op op, const cuda_conv *v, pass what, rl_tensor *x, rl_tensor *w, rl_tensor *y) {
+  rl_tensor *in[3] = { x, w, y };
+  int target = what == FORWARD ? 2 : what == INPUT ? 0 : 1;
+  bool last = false, copies[3];
+  if (!rl_numel(in[target])) return RL_OK;
+  if (!rl_numel(x) || !rl_numel(w) || !rl_numel(y)) return rl_cuda_fill(in[target], 0);
+  for (int k = 0; k < 3; k++) copies[k] = !lies_last(in[k]);
+  if (cuda_cudnn_there()) RL_TRY(cuda_cudnn_prefers_last(v, what, copies, &last));
+  return last ? run_last(op, v, what, in, target) : run_plain(op, v, what, in, target);
 }
 
 static rl_status here(rl_op op, rl_tensor *const *in) {

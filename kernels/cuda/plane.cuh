@@ -6,10 +6,41 @@ struct rl_plane {
   void *r;
   int64_t *idx;
 };
+struct __align__(2 * sizeof(S)) rl_pair {
+  S v[2];
+};
 #define RL_PLANE_LOOP(N) for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < (N); t += gridDim.x * (int64_t)blockDim.x)
 #define RL_OUTPUT_OF(H, W) int64_t j = t % (W), i = t / (W) % (H), q = t / ((W) * (H)), c = q % a.c, n = q / a.c
 #define RL_X(I, J) LD(((const S *)a.x)[n * a.sx[0] + c * a.sx[1] + (I)*a.sx[2] + (J)*a.sx[3]])
 #define RL_R(I, J) ((S *)a.r)[n * a.sr[0] + c * a.sr[1] + (I)*a.sr[2] + (J)*a.sr[3]]
+/* n matrices of h rows and w columns, turned: the last two dimensions change places. 32 x 8 threads move a tile; half types by pairs. */
+K turn(const rl_plane a) {
+  enum { V = sizeof(S) == 2 ? 2 : 1, T = 32 * V };
+  __shared__ S tile[T][T + V];
+  const int64_t across = (a.w + T - 1) / T, down = (a.h + T - 1) / T, q = blockIdx.x / (across * down), at = blockIdx.x % (across * down);
+  const int64_t i0 = at / across * T, j0 = at % across * T;
+  const int lane = threadIdx.x % 32 * V, ty = threadIdx.x / 32;
+  const S *x = (const S *)a.x + q * a.h * a.w;
+  S *r = (S *)a.r + q * a.h * a.w;
+  for (int i = ty; i < T && i0 + i < a.h; i += 8) {
+    const S *from = x + (i0 + i) * a.w + j0 + lane;
+    if (V == 2 && a.w % 2 == 0) {
+      if (j0 + lane < a.w) *(rl_pair *)&tile[i][lane] = *(const rl_pair *)from;
+    } else
+      for (int v = 0; v < V; v++)
+        if (j0 + lane + v < a.w) tile[i][lane + v] = from[v];
+  }
+  __syncthreads();
+  for (int j = ty; j < T && j0 + j < a.w; j += 8) {
+    S *to = r + (j0 + j) * a.h + i0 + lane;
+    if (V == 2 && a.h % 2 == 0) {
+      rl_pair p = { { tile[lane][j], tile[lane + V - 1][j] } };
+      if (i0 + lane < a.h) *(rl_pair *)to = p;
+    } else
+      for (int v = 0; v < V; v++)
+        if (i0 + lane + v < a.h) to[v] = tile[lane + v][j];
+  }
+}
 #if RL_IS_FLOAT
 K max_pool(const rl_plane a) {
   RL_PLANE_LOOP(a.n * a.c * a.oh * a.ow) {

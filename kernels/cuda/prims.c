@@ -135,6 +135,20 @@ RL_CUDA_KERNEL(index_select) {
   return e.n ? cuda_run_ew(cuda_prim_fn(x.dtype, "prims", "gather"), op, &e) : RL_OK;
 }
 
+/* Each element of src is added where its index points, atomically. */
+static rl_status add_any(rl_op op, const rl_tensor *idx, const rl_tensor *src, rl_tensor *r, int dim) {
+  rl_tensor w = index_along(idx, src, dim), to = *r;
+  int64_t inner = 1;
+  cuda_ew e;
+  for (int d = dim + 1; d < src->ndim; d++) inner *= src->size[d];
+  to.stride[dim] = 0;
+  for (int d = 0; d < src->ndim; d++) to.size[d] = src->size[d];
+  cuda_ew_init(&e, src, -1, 3, (const rl_tensor *[]){ &to, src, &w });
+  RL_TRY(index_here(op, idx, dim_size(r, dim), &e));
+  e.i[0] = dim_stride(r, dim), e.i[1] = RL_MAX(1, inner), e.i[2] = rl_numel(idx);
+  return cuda_run_ew(cuda_prim_fn((rl_dtype)r->dtype, "prims", "index_add_any"), op, &e);
+}
+
 static rl_status index_write(rl_op op, rl_tensor *const *in, const rl_attrs *a, rl_tensor *r, int mode) {
   int dim = (int)a->v[0].i;
   rl_tensor w = index_along(in[1], r, dim), src = *in[2];
@@ -142,6 +156,9 @@ static rl_status index_write(rl_op op, rl_tensor *const *in, const rl_attrs *a, 
   RL_TRY(index_here(op, in[1], dim_size(r, dim), &e));
   RL_TRY(rl_cuda_move(r, in[0]));
   if (!rl_numel(in[1]) || !rl_numel(r)) return RL_OK;
+  bool wide = r->dtype == RL_F32 || r->dtype == RL_F64;
+  if (mode == 1 && wide && !rl_cuda_deterministic() && r->ndim && src.device == RL_CUDA && rl_numel(in[1]) > 8)
+    return add_any(op, in[1], &src, r, dim);
   if (mode != 2 && rl_numel(in[1]) > 8) return cuda_sorted_write(op, in[1], in[2], r, dim, mode == 1);
   if (mode == 2)
     for (int d = 0; d < r->ndim; d++) src.stride[d] = 0;

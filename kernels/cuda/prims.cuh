@@ -57,6 +57,19 @@ K scatter(const rl_ew a) {
     }
   }
 }
+/* out, src, idx over src: out at idx along the dimension that out's walk leaves out takes src too, in any order; i[0] = stride of out there. */
+RL_FN void rl_add_any(float *p, float v) { atomicAdd(p, v); }
+RL_FN void rl_add_any(double *p, double v) { atomicAdd(p, v); }
+template <class T, class V> static __device__ void rl_add_any(T *, V) {} /* never launched: order.cuh adds other types in order */
+K index_add_any(const rl_ew a) {
+  RL_EW_LOOP {
+    int64_t o[3];
+    rl_place<3>(a, t, o);
+    const int64_t row = ((const int64_t *)a.p[2])[o[2]];
+    if ((uint64_t)row >= (uint64_t)a.i[9]) rl_bad(a.err, a.i[8], row, t / a.i[1] % a.i[2], a.i[9]);
+    else rl_add_any((S *)a.p[0] + o[0] + row * a.i[0], LD(((const S *)a.p[1])[o[1]]));
+  }
+}
 /* out, x at positions of x in order (x contiguous). */
 K take(const rl_ew a) {
   RL_EW_LOOP {

@@ -75,6 +75,10 @@ static int f_release(lua_State *L) {
   rl_cuda_mem_release_cache();
   return 0;
 }
+static int f_deterministic(lua_State *L) {
+  rl_cuda_set_deterministic(lua_toboolean(L, 1));
+  return 0;
+}
 static int f_tf32(lua_State *L) {
   rl_cuda_set_tf32(lua_toboolean(L, 1));
   return 0;
@@ -196,7 +200,7 @@ static int f_types(lua_State *L) {
 static const bind_reg functions[] = {
   { "count", f_count },          { "getDevice", f_get_device }, { "setDevice", f_set_device },  { "synchronize", f_sync },
   { "memory", f_memory },        { "stats", f_stats },          { "properties", f_properties }, { "releaseCache", f_release },
-  { "resetPeak", f_reset_peak }, { "setTF32", f_tf32 },         { "setHostOps", f_host_ops },   { "compile", f_compile },
+  { "resetPeak", f_reset_peak }, { "setTF32", f_tf32 }, { "setDeterministic", f_deterministic },         { "setHostOps", f_host_ops },   { "compile", f_compile },
   { "source", f_source },        { "nvrtc", f_nvrtc },          { "types", f_types },           { NULL, NULL }
 };
 

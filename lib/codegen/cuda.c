@@ -447,25 +447,50 @@ static void close_totals(print *p, int threads, const char *part, const char *le
 
 /* ---- rows ---- */
 
+/* Sums of this block's threads, then of the cluster's blocks, each read from that block's shared memory: all come to the same number. */
+static void across_cluster(print *p, int pass, int warps) {
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
+    from_shared(p, i, "s", n, warps);
+    line(p, "__shared__ %s q%d;", cg_compute_type(i->dt), n);
+    line(p, "if (threadIdx.x == 0) q%d = s%d;", n, n);
+  }
+  line(p, "rl_cluster_wait();");
+  for (int n = 0; n < p->k->n; n++) {
+    const lp_ins *i = &p->k->ins[n];
+    if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
+    line(p, "s%d = rl_cluster_get(&q%d, 0);", n, n);
+    line(p, "#pragma unroll");
+    cg_put(p->t, "%*sfor (int w = 1; w < %d; w++)", 2 * p->depth, "", p->g->cluster);
+    int d = p->depth;
+    p->depth = 1;
+    combine_named(p, i, "s", n, "rl_cluster_get(&q%d, w)", n);
+    p->depth = d;
+  }
+}
+
 static void reduce_rows(print *p, int pass) {
   const cg_plan *g = p->g;
   bool any = false, block = g->tpr > 32;
+  int warps = RL_MIN(g->tpr, g->threads) / 32;
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
     any = true;
     across_warp(p, i, cg_compute_type(i->dt), "s", n);
-    if (block) line(p, "__shared__ %s h%d[%d];", cg_compute_type(i->dt), n, g->tpr / 32);
+    if (block) line(p, "__shared__ %s h%d[%d];", cg_compute_type(i->dt), n, warps);
     if (block) to_shared(p, "s", n);
   }
   if (any && block) line(p, "__syncthreads();");
+  if (any && g->cluster > 1) across_cluster(p, pass, warps);
   for (int n = 0; n < p->k->n; n++) {
     const lp_ins *i = &p->k->ins[n];
     if (!reduces_in(i, pass) || i->rk != CG_RK_ROW) continue;
-    if (block) from_shared(p, i, "s", n, g->tpr / 32);
+    if (block && g->cluster == 1) from_shared(p, i, "s", n, warps);
     put_reduced(p, n, "s");
   }
-  if (any && block) line(p, "__syncthreads();");
+  if (any && block) line(p, g->cluster > 1 ? "rl_cluster_wait();" : "__syncthreads();");
 }
 
 static bool keeps(const print *p) {
@@ -500,10 +525,15 @@ static void row_elements(print *p, int pass) {
 static void rows_entry(print *p) {
   lp_kernel *k = p->k;
   const cg_plan *g = p->g;
-  int groups = g->threads / g->tpr;
+  int groups = RL_MAX(1, g->threads / g->tpr);
   char text[160];
-  line(p, "const int lane = threadIdx.x %% %d; (void)lane;", g->tpr);
-  line(p, groups > 1 ? "const int part = blockIdx.x * %d + threadIdx.x / %d;" : "const int part = blockIdx.x;", groups, g->tpr);
+  if (g->cluster > 1) {
+    line(p, "const int lane = blockIdx.x %% %d * %d + threadIdx.x; (void)lane;", g->cluster, g->threads);
+    line(p, "const int part = blockIdx.x / %d;", g->cluster);
+  } else {
+    line(p, "const int lane = threadIdx.x %% %d; (void)lane;", g->tpr);
+    line(p, groups > 1 ? "const int part = blockIdx.x * %d + threadIdx.x / %d;" : "const int part = blockIdx.x;", groups, g->tpr);
+  }
   open_totals(p, "part");
   if (g->blocks * groups >= k->rows) snprintf(text, sizeof text, "if (part < %" PRId64 ") ", k->rows);
   else snprintf(text, sizeof text, "for (%s row = part; row < %" PRId64 "; row += %" PRId64 ") ", p->idx, k->rows, g->blocks * groups);
@@ -804,7 +834,29 @@ static const char support[] =
     "template <class T, int N> struct __align__(sizeof(T) * N < 16 ? sizeof(T) * N : 16) rl_vec { T v[N]; };\n"
     "static __device__ __noinline__ void rl_bad(int64_t *err, int64_t op, int64_t v, int64_t at, int64_t n) {\n"
     "  if (atomicCAS((unsigned long long *)err, 0ULL, (unsigned long long)(op + 1)) == 0ULL) err[1] = v, err[2] = at, err[3] = n;\n"
-    "}\n";
+    "}\n"
+    "#if __CUDA_ARCH__ >= 900 /* clusters: all wait for all, which orders shared memory; a number from another block's */\n"
+    "RL_FN void rl_cluster_wait() { asm volatile(\"barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned;\" ::: \"memory\"); }\n"
+    "template <class T> static __device__ T rl_cluster_get(const T *p, unsigned block) {\n"
+    "  unsigned at = (unsigned)__cvta_generic_to_shared(p);\n"
+    "  unsigned long long w = 0;\n"
+    "  T v;\n"
+    "  asm(\"mapa.shared::cluster.u32 %0, %0, %1;\" : \"+r\"(at) : \"r\"(block));\n"
+    "  if (sizeof(T) == 8) asm volatile(\"ld.shared::cluster.u64 %0, [%1];\" : \"=l\"(w) : \"r\"(at) : \"memory\");\n"
+    "  else {\n"
+    "    unsigned u;\n"
+    "    if (sizeof(T) == 4) asm volatile(\"ld.shared::cluster.u32 %0, [%1];\" : \"=r\"(u) : \"r\"(at) : \"memory\");\n"
+    "    else if (sizeof(T) == 2) {\n"
+    "      unsigned short h;\n"
+    "      asm volatile(\"ld.shared::cluster.u16 %0, [%1];\" : \"=h\"(h) : \"r\"(at) : \"memory\");\n"
+    "      u = h;\n"
+    "    } else asm volatile(\"ld.shared::cluster.u8 %0, [%1];\" : \"=r\"(u) : \"r\"(at) : \"memory\");\n"
+    "    w = u;\n"
+    "  }\n"
+    "  memcpy(&v, &w, sizeof v);\n"
+    "  return v;\n"
+    "}\n"
+    "#endif\n";
 
 static uint64_t hash(const char *s, size_t n) {
   uint64_t h = 0xcbf29ce484222325u;
@@ -813,7 +865,9 @@ static uint64_t hash(const char *s, size_t n) {
 }
 
 static void print_entry(print *p, cg_text *t, const char *tail, int threads, const cg_text *body) {
-  cg_put(t, "extern \"C\" __global__ void __launch_bounds__(%d) %s%s(", threads, p->out->name, tail);
+  char cluster[40] = "";
+  if (p->g->cluster > 1 && !*tail) snprintf(cluster, sizeof cluster, "__cluster_dims__(%d, 1, 1) ", p->g->cluster);
+  cg_put(t, "extern \"C\" __global__ void %s__launch_bounds__(%d) %s%s(", cluster, threads, p->out->name, tail);
   put_arguments(p, t);
   cg_put(t, ") {\n%s}\n", body->p ? body->p : "");
 }
@@ -824,7 +878,7 @@ rl_status cg_print_cuda(cg_text *t, const cg *c, lp_kernel *k, const cg_plan *g,
   print p = { &main, c, k, g, out, calloc((size_t)k->n + 1, 1), calloc((size_t)k->n + 1, 1), 1, 0, g->small ? "int" : "int64_t" };
   *out = (cg_grid){ .buf = calloc(room, sizeof *out->buf),
                     .rng = calloc(room * 4, sizeof *out->rng),
-                    .blocks = g->blocks,
+                    .blocks = g->blocks * g->cluster,
                     .columns = g->columns,
                     .threads = g->threads };
   if (!p.done || !p.need || !out->buf || !out->rng) return rl_error_status(RL_OOM, "[compile] out of memory");
@@ -835,7 +889,7 @@ rl_status cg_print_cuda(cg_text *t, const cg *c, lp_kernel *k, const cg_plan *g,
   if (g->share == CG_ROWS) rows_entry(&p);
   else if (g->share == CG_COLS) columns_entry(&p);
   else flat_entry(&p);
-  bool finish = has_finish(k), inside = finish && g->blocks * g->columns == 1;
+  bool finish = has_finish(k), inside = finish && g->blocks * g->columns * g->cluster == 1;
   if (finish && !inside) {
     p.t = &last;
     draws(&p);
@@ -850,7 +904,7 @@ rl_status cg_print_cuda(cg_text *t, const cg *c, lp_kernel *k, const cg_plan *g,
   }
   out->nrng = p.nrng;
   put_arguments(&p, &whole);
-  cg_put(&whole, "%s|%s|%d|%d", main.p ? main.p : "", last.p ? last.p : "", g->threads, c->strict);
+  cg_put(&whole, "%s|%s|%d|%d|%d", main.p ? main.p : "", last.p ? last.p : "", g->threads, g->cluster, c->strict);
   snprintf(out->name, sizeof out->name, "rl_%016llx", (unsigned long long)hash(whole.p ? whole.p : "", whole.n));
   if (!strstr(t->p ? t->p : "", out->name)) {
     print_entry(&p, t, "", g->threads, &main);

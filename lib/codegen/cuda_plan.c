@@ -1,15 +1,16 @@
 /* Sharing a kernel among threads on CUDA (loop form -> geometry).
  *
  *   CG_FLAT  nothing is reduced inside a row: a thread takes a few neighbouring elements of the whole space
- *   CG_ROWS  a warp or a block takes a row at a time; what later passes need again stays in registers
+ *   CG_ROWS  a warp, a block or a cluster of blocks takes a row at a time; what later passes need again stays in registers
  *   CG_COLS  sums over the rows, nothing along them: threads lie along the row and walk down, lanes of rows are added at the end
  *
- * The numbers depend on sizes alone, so results are the same on every GPU. */
+ * The numbers depend on sizes alone, so results are the same on every GPU that has clusters, and on every other. */
 #include "cuda.h"
+#include "../runtime/cuda.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAT_PARTS = 528, ROW_PARTS = 264, WARP_PARTS = 1056, REGISTERS = 64 };
+enum { CLUSTER = 8, CLUSTER_THREADS = 512, FLAT_PARTS = 528, ROW_PARTS = 264, WARP_PARTS = 1056, REGISTERS = 64 };
 
 /* A kernel of single elements has its one loop inside the row. */
 static void turn_rowless(lp_kernel *k) {
@@ -81,9 +82,24 @@ static int pow2_above(int64_t n, int low, int high) {
   return r;
 }
 
+/* Few long rows would leave most of the GPU idle: blocks of a cluster share each. */
+static bool plan_clusters(lp_kernel *k, cg_plan *p, int64_t ng) {
+  if (k->nscalar || k->ncol || k->rows >= 264 || !rl_cuda_clusters()) return false;
+  while (p->cluster < CLUSTER && k->rows * p->cluster < 264 && ng > p->cluster * CLUSTER_THREADS) p->cluster *= 2;
+  if (p->cluster == 1) return false;
+  p->threads = CLUSTER_THREADS;
+  p->tpr = p->cluster * CLUSTER_THREADS;
+  p->ne = (int)ceil_div(ng, p->tpr);
+  p->exact = ng % p->tpr == 0;
+  p->blocks = p->parts = p->cparts = k->rows;
+  p->registers = true;
+  return true;
+}
+
 static void plan_rows(lp_kernel *k, cg_plan *p) {
   int64_t ng = k->inner / p->vec;
   bool sums = k->nscalar || k->ncol;
+  if (plan_clusters(k, p, ng)) return;
   int t = 32;
   while (t < 1024 && ng > t * (k->n > 60 ? 1 : 4)) t *= 2; /* long kernels: few elements a thread, as registers are what they run out of */
   while (t < 1024 && ng > t && k->rows * t < 132 * 1024) t *= 2;
@@ -138,7 +154,7 @@ static void keep_fits(lp_kernel *k, const cg_plan *p) {
 void cg_cuda_plan(cg *c, lp_kernel *k, cg_plan *p) {
   memset(p, 0, sizeof *p);
   turn_rowless(k);
-  p->columns = 1;
+  p->columns = p->cluster = 1;
   p->vec = width(k);
   p->small = is_small(c, k);
   p->share = has(k, true, false) ? CG_ROWS : has(k, false, true) ? CG_COLS : CG_FLAT;

@@ -14,7 +14,7 @@
 typedef struct device {
   cu_ctx ctx;
   cu_device dev;
-  int cc, sms, nstream;
+  int cc, sms, nstream, clusters;
   cu_stream stream[CUDA_STREAMS];
   cu_stream side; /* of copies to the host that run beside a graph */
   int64_t *error; /* in host memory that kernels reach: op + 1, value, element, bound */
@@ -89,6 +89,7 @@ static void open_driver(void) {
     cu.device_attr(&minor, 76, devs[i].dev);
     devs[i].cc = major * 10 + minor;
     cu.device_attr(&devs[i].sms, 16, devs[i].dev);
+    if (devs[i].cc >= 90) cu.device_attr(&devs[i].clusters, 120, devs[i].dev);
   }
   ndev = RL_MIN(n, CUDA_DEVICES);
 }
@@ -123,7 +124,11 @@ rl_status rl_cuda_need(void) {
 }
 
 int rl_cuda_device(void) { return current; }
+static bool deterministic;
+void rl_cuda_set_deterministic(bool on) { deterministic = on; }
+bool rl_cuda_deterministic(void) { return deterministic; }
 int cuda_cc(void) { return devs[current].cc; }
+bool rl_cuda_clusters(void) { return devs[current].clusters; }
 int rl_cuda_processors(void) { return RL_MAX(1, devs[current].sms); }
 void *cuda_stream(void) { return devs[current].stream[on[current]]; }
 int cuda_stream_index(void) { return on[current]; }

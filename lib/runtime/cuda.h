@@ -12,6 +12,8 @@ RL_API int rl_cuda_count(void);      /* devices that can be used; 0: the reason 
 RL_API rl_status rl_cuda_need(void); /* opens the driver and the current device, or says what is missing */
 RL_API int rl_cuda_device(void);     /* current device of this thread, from 0 */
 RL_API rl_status rl_cuda_set_device(int dev);
+/* Whether blocks of the current device can form clusters (9.0 and up). */
+RL_API bool rl_cuda_clusters(void);
 RL_API rl_status rl_cuda_name(int dev, char *buf, int n, int *cc, int64_t *total);
 RL_API rl_status rl_cuda_sync(void); /* waits; an error of an earlier kernel is told with its op */
 RL_API rl_status rl_cuda_mem_info(int64_t *free_bytes, int64_t *total);
@@ -21,6 +23,9 @@ RL_API void rl_cuda_mem_reset_peak(void);
 RL_API int rl_cuda_processors(void); /* multiprocessors of the current device */
 RL_API void rl_cuda_set_tf32(bool on);
 RL_API bool rl_cuda_tf32(void);
+/* On: sums in one order, algorithms that do not depend on a clock. Off at first. */
+RL_API void rl_cuda_set_deterministic(bool on);
+RL_API bool rl_cuda_deterministic(void);
 RL_API int rl_cuda_streams(void); /* reserved streams of the current device, beside stream 0 */
 RL_API rl_status rl_cuda_reserve_streams(int n);
 RL_API rl_status rl_cuda_set_stream(int s);

@@ -64,6 +64,10 @@ function cutorch.setRNGState(state) return torch.setRNGState(state) end
 --- Lets float products round their inputs to TF32 (off at first).
 cutorch.setTF32 = cuda.setTF32
 
+--- Same results at every run (off at first): sums at indices are made in order, and the algorithms of products and convolutions are the libraries'
+-- guess instead of the fastest of those tried at the first use.
+cutorch.setDeterministic = cuda.setDeterministic
+
 --- Lets an op that has no CUDA kernel yet run on the host, by copies (off at first: such an op is an error).
 cutorch.setHostOps = cuda.setHostOps
 

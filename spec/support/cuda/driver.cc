@@ -396,9 +396,10 @@ API int cublasLtMatrixLayoutDestroy(layout *l) { return delete l, 0; }
 API int cublasLtMatmulPreferenceCreate(void **p) { return *p = malloc(8), 0; }
 API int cublasLtMatmulPreferenceSetAttribute(void *, int, const void *, size_t) { return 0; }
 API int cublasLtMatmulPreferenceDestroy(void *p) { return free(p), 0; }
-API int cublasLtMatmulAlgoGetHeuristic(void *, void *, void *, void *, void *, void *, void *, int, result *r, int *n) {
-  memset(r, 0, sizeof *r);
-  return *n = 1, 0;
+API int cublasLtMatmulAlgoGetHeuristic(void *, void *, void *, void *, void *, void *, void *, int most, result *r, int *n) {
+  *n = most < 2 ? most : 2; // equal proposals, so that callers choose
+  memset(r, 0, sizeof *r * (size_t)*n);
+  return 0;
 }
 struct product {
   kernel k;

@@ -11,5 +11,9 @@ if [ ! -e "$out/libcuda.so.1" ] || [ "$here/driver.cc" -nt "$out/libcuda.so.1" ]
    ln -sf libcuda.so.1 "$out/libnvrtc.so.13"
    ln -sf libcuda.so.1 "$out/libcublasLt.so.13"
 fi
+if [ ! -e "$out/libcudnn.so.9" ] || [ "$here/cudnn.cc" -nt "$out/libcudnn.so.9" ]; then
+   g++ -std=c++17 -O2 -w -fPIC -shared "$here/cudnn.cc" -o "$out/cudnn.$$"
+   mv "$out/cudnn.$$" "$out/libcudnn.so.9"
+fi
 export LD_LIBRARY_PATH="$out:${LD_LIBRARY_PATH:-}" RELUME_CACHE="${RELUME_CACHE:-$out/cache}"
 exec "$@"
