@@ -89,6 +89,34 @@ function Emit:choosePlanSets()
    end
 end
 
+--- Outputs that only say what a tensor becomes, or a number, let go of their memory at once: their objects are garbage that the collector finds late,
+-- and until then a plan on a GPU would keep what they show by a copy.
+function Emit:dropOutputs()
+   local backend = self.ctx.opts.backend
+   if backend and backend ~= 'c' then return end
+   local lines = {concat(self.items, '\n'), concat(self.body, '\n'), self.final or '', self.returns or ''}
+   local uses, body = {}, {}
+   for k in concat(lines, '\n'):gmatch '%f[%w_]o__(%d+)%f[^%w_]' do uses[k] = (uses[k] or 0) + 1 end
+   local function drop(text)
+      local list = {}
+      for k in text:gmatch 'o__(%d+)' do
+         if uses[k] == 1 then list[#list + 1] = 'o__' .. k end
+      end
+      if #list > 0 then body[#body + 1] = fmt('dropAll(%s)', concat(list, ', ')) end
+   end
+   for _, l in ipairs(self.items) do
+      if l:find '^local [%w_]+ = item%(o__%d+%)$' then drop(l) end
+   end
+   for _, l in ipairs(self.body) do
+      body[#body + 1] = l
+      if l:find '^setAll%(' then drop(l) end
+   end
+   -- These modules' records are the new one now: what the last run left for them is read by nobody.
+   local joint = self.ctx.joint
+   if joint and joint.holds then body[#body + 1] = fmt('lastHeld = dropHeld(lastHeld, o__%d)', joint.nout + 1) end
+   self.body = body
+end
+
 --- What becomes of each output of the plan, as plan:callSet takes it, and the names of those that it returns.
 function Emit:planPlaces(outs)
    local places, names, holds = {}, {}, self.ctx.joint and self.ctx.joint.holds

@@ -619,8 +619,8 @@ local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getme
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable, getfenv
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
-local setAll, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
-   rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
+local lastHeld, setAll, dropAll, dropHeld, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
+   nil, rt.setAll, rt.dropAll, rt.dropHeld, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
 local tableNew, viewOf, viewAt = rt.tableNew, rt.viewOf, rt.viewAt
 local recordState, openRecord = rt.recordState, rt.openRecord
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
@@ -698,6 +698,7 @@ function M.prepare(ctx, params, vararg, results)
    e.head[#e.head + 1] = ctx.exit and 'S.tried = nil' or nil
    e:effects(results)
    e:choosePlanSets()
+   e:dropOutputs()
    e.call = e:planCall()
    if e.call and not e.planSets and fail.mayFail(ctx.graph) then
       local first = e.firstResult or ctx.outputs and ctx.outputs.n > 0 and 'o__1' or 'x__1'

@@ -123,7 +123,7 @@ local function result(shape, list)
       for i, s in ipairs(shape) do r[i] = result(s, list) end
       return r
    end
-   local y = C.constructors[shape.type](1):zero()
+   local y = (C.constructors[shape.type] or require 'torch'[shape.type:match '[^.]+$'])(1):zero()
    if #shape.sizes == 0 then y = C.op.as_strided(y, {}, {}, 0)
    else y = y:view(unpack(shape.sizes and M.ones(#shape.sizes))):expand(unpack(shape.sizes)) end
    if shape.grad then

@@ -60,6 +60,7 @@ if okC then
    local x = C.torch.DoubleTensor and C.torch.DoubleTensor() or C.constructors['torch.DoubleTensor']()
    local mt = debug.getmetatable(x)
    rt.viewOf = C.viewOf
+   rt.dropAll, rt.dropHeld = C.dropAll, C.dropHeld
    rt.setAll, rt.grad, rt.setGrad, rt.requiresGrad = C.setAll, mt.grad, mt.setGrad, mt.requiresGrad
    rt.item, rt.clone = C.item, mt.clone
    --- f() in the gradient mode of now, then the mode that was.

@@ -46,6 +46,40 @@ describe('compiled on CUDA', function()
       for i = 1, 7 do assert.near(kept[i][1]:float(), want[i][1], 1e-4) end
    end)
 
+   gpu('a steady step makes no memory, and a backward outside reads what it left', function()
+      local function build()
+         torch.manualSeed(5)
+         return nn.Sequential():add(nn.Linear(6, 7)):add(nn.BatchNormalization(7)):add(nn.ReLU()):add(nn.Dropout(0.3)):add(nn.Linear(7, 5)):cuda()
+      end
+      local x, y = torch.CudaTensor(8, 6):uniform(), torch.LongTensor(8):random(5):type('torch.CudaLongTensor')
+      local function trained(compile)
+         local net, criterion, made = build(), nn.CrossEntropyCriterion():cuda(), {}
+         local params, grads = net:getParameters()
+         local state = {learningRate = 0.1}
+         local function step()
+            return optim.sgd(function()
+               grads:zero()
+               local out = net:forward(x)
+               local loss = criterion:forward(out, y)
+               net:backward(x, criterion:backward(out, y))
+               return loss, grads
+            end, params, state)
+         end
+         if compile then step = torch.compile(step) end
+         for i = 1, 8 do
+            local before = cutorch.memoryStats().allocs
+            step()
+            made[i] = cutorch.memoryStats().allocs - before
+         end
+         return net, made
+      end
+      local a = trained(false)
+      local b, made = trained(true)
+      assert.same({0, 0, 0}, {unpack(made, 6)})
+      local dy = torch.CudaTensor(8, 5):fill(1)
+      assert.near(b:backward(x, dy):float(), a:backward(x, dy):float(), 1e-4)
+   end)
+
    gpu('a number that a step gives is read while the rest of the step still runs', function()
       local x, w = torch.CudaTensor(50, 20):uniform(), torch.CudaTensor(20, 20):uniform()
       local function g(a)

@@ -201,6 +201,21 @@ describe('CUDA', function()
       both('masked', function(a) return a:clone():maskedFill(a:gt(0), 2) end, 0, x)
    end)
 
+   gpu('sums at indices in order when asked for', function()
+      local x, idx, src = torch.FloatTensor(5, 3):zero(), torch.LongTensor(200):random(5), torch.FloatTensor(200, 3):uniform(-1, 1)
+      local want = x:clone():indexAdd(1, idx, src)
+      for _, on in ipairs {true, false} do
+         cutorch.setDeterministic(on)
+         local got = x:cuda():indexAdd(1, device(idx), src:cuda()):float()
+         cutorch.setDeterministic(false)
+         if on then assert.equal(0, (got - want):abs():max()) else assert.near(got, want, 1e-5) end
+      end
+      assert.has_error(function()
+         x:cuda():indexAdd(1, device(idx):add(5), src:cuda())
+         cutorch.synchronize()
+      end)
+   end)
+
    gpu('sorted lines of any length', function()
       for _, d in ipairs {'Float', 'Double', 'Half', 'Byte', 'Long'} do
          for _, long in ipairs {1, 7, 33, 1024, 1025, 5000} do

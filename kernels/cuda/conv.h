@@ -2,7 +2,7 @@
 #ifndef RL_CUDA_CONV_H
 #define RL_CUDA_CONV_H
 #include "launch.h"
-typedef struct cuda_conv { /* compared as bytes: cleared before it is filled in */
+typedef struct cuda_conv {                                        /* compared as bytes: cleared before it is filled in */
   int x[4], w[4], y[4], s[2], p[2], d[2], groups, dt, tf32, last; /* last: channels are innermost in memory (NHWC) */
 } cuda_conv;
 bool cuda_cudnn_there(void);

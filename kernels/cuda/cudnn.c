@@ -105,8 +105,11 @@ static rl_status choose(plan *p, void *h) {
     for (int i = 0; i < n && !r && rl_env_int(RL_ENV_DEBUG) >= 3; i++) {
       const cuda_conv *v = &p->v;
       fprintf(stderr, "[cudnn] %s (%d, %d, %d, %d) %dx%d of %d%s: algorithm %d math %d, %.3f ms, %zu bytes, status %d\n",
-              p->what == 0 ? "conv2d" : p->what == 1 ? "conv2d_dx" : "conv2d_dw", v->x[0], v->x[1], v->x[2], v->x[3], v->w[2], v->w[3], v->w[0],
-              v->last ? " channels last" : "", list[i].algo, list[i].math, (double)list[i].time, list[i].memory, list[i].status);
+              p->what == 0   ? "conv2d"
+              : p->what == 1 ? "conv2d_dx"
+                             : "conv2d_dw",
+              v->x[0], v->x[1], v->x[2], v->x[3], v->w[2], v->w[3], v->w[0], v->last ? " channels last" : "", list[i].algo, list[i].math,
+              (double)list[i].time, list[i].memory, list[i].status);
     }
     for (int i = 0; i < n && !r; i++) {
       if (list[i].status || list[i].memory > (size_t)MOST) continue;

@@ -122,8 +122,8 @@ static int call(const made *m, const lt_result *how, const mat *x, const mat *y,
   bool wide = k->dt == RL_F64;
   void *work = rl_cuda_workspace(LT_WORK);
   if (!work) return -1;
-  return lt.matmul(handle[k->dev], m->desc, wide ? (void *)&alpha : &fa, rl_data(y->t), m->a, rl_data(x->t), m->b, wide ? (void *)&beta : &fb, to, m->c,
-                   to, m->c, how->algo, work, LT_WORK, cuda_stream());
+  return lt.matmul(handle[k->dev], m->desc, wide ? (void *)&alpha : &fa, rl_data(y->t), m->a, rl_data(x->t), m->b, wide ? (void *)&beta : &fb, to,
+                   m->c, to, m->c, how->algo, work, LT_WORK, cuda_stream());
 }
 
 /* ms of a product, the best of a few; negative: it fails. */

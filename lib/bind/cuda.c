@@ -197,12 +197,23 @@ static int f_types(lua_State *L) {
   return 1;
 }
 
-static const bind_reg functions[] = {
-  { "count", f_count },          { "getDevice", f_get_device }, { "setDevice", f_set_device },  { "synchronize", f_sync },
-  { "memory", f_memory },        { "stats", f_stats },          { "properties", f_properties }, { "releaseCache", f_release },
-  { "resetPeak", f_reset_peak }, { "setTF32", f_tf32 }, { "setDeterministic", f_deterministic },         { "setHostOps", f_host_ops },   { "compile", f_compile },
-  { "source", f_source },        { "nvrtc", f_nvrtc },          { "types", f_types },           { NULL, NULL }
-};
+static const bind_reg functions[] = { { "count", f_count },
+                                      { "getDevice", f_get_device },
+                                      { "setDevice", f_set_device },
+                                      { "synchronize", f_sync },
+                                      { "memory", f_memory },
+                                      { "stats", f_stats },
+                                      { "properties", f_properties },
+                                      { "releaseCache", f_release },
+                                      { "resetPeak", f_reset_peak },
+                                      { "setTF32", f_tf32 },
+                                      { "setDeterministic", f_deterministic },
+                                      { "setHostOps", f_host_ops },
+                                      { "compile", f_compile },
+                                      { "source", f_source },
+                                      { "nvrtc", f_nvrtc },
+                                      { "types", f_types },
+                                      { NULL, NULL } };
 
 void bind_open_cuda(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, BIND_KEY_CORE);

@@ -212,6 +212,17 @@ static int held_gc(lua_State *L) {
   return 0;
 }
 
+/* C.dropHeld(old, new) -> new: what old (nil or a record that nobody reads any more) holds is released. */
+static int plan_drop_held(lua_State *L) {
+  if (!lua_isnil(L, 1) && !lua_rawequal(L, 1, 2)) {
+    lua_pushcfunction(L, held_gc);
+    lua_pushvalue(L, 1);
+    lua_call(L, 1, 0);
+  }
+  lua_settop(L, 2);
+  return 1;
+}
+
 /* Pushes the record of the run that comes; it takes the numbers and the generator as they are. */
 static held *held_push(lua_State *L, plan_box *b) {
   const rl_generator *g = b->marks ? rl_generator_default() : NULL;
@@ -383,7 +394,9 @@ void bind_open_plan(lua_State *L) {
                                       { "__tostring", plan_describe },
                                       { NULL, NULL } };
   static const luaL_Reg family[] = { { "probe", family_probe }, { "texts", family_texts }, { "__gc", family_gc }, { NULL, NULL } };
-  static const bind_reg functions[] = { { "planFamily", family_new }, { "planCompiles", plan_compiles }, { "planHeld", plan_held }, { NULL, NULL } };
+  static const bind_reg functions[] = {
+    { "planFamily", family_new }, { "planCompiles", plan_compiles }, { "planHeld", plan_held }, { "dropHeld", plan_drop_held }, { NULL, NULL }
+  };
   luaL_newmetatable(L, BIND_FAMILY);
   luaL_register(L, NULL, family);
   lua_pushvalue(L, -1);

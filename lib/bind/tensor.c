@@ -281,6 +281,16 @@ static int core_set_all(lua_State *L) {
   return 0;
 }
 
+/* C.dropAll(y1, y2, ...): the tensors let go of their storages, unless C code shares them. */
+static int core_drop_all(lua_State *L) {
+  const rl_geom none = { .ndim = 1, .stride = { 1 } };
+  for (int k = 1, n = lua_gettop(L); k <= n; k++) {
+    rl_tensor *t = bind_tensor(L, k);
+    if (t->refs == 1) BIND_TRY(L, rl_tensor_set(t, NULL, &none));
+  }
+  return 0;
+}
+
 /* Elements to Lua ------------------------------------------------------------------------------------------------------------- */
 
 static int64_t totable_level(lua_State *L, const rl_tensor *t, int d, int64_t off) {
@@ -428,9 +438,8 @@ static const bind_reg value_methods[] = { { "storage", tensor_storage }, { "tota
 
 static const bind_reg functions[] = { { "numel", tensor_numel }, { NULL, NULL } };
 static const bind_reg value_functions[] = { { "totable", tensor_totable }, { "equal", tensor_equal }, { NULL, NULL } };
-static const bind_reg core[] = {
-  { "pointer", core_pointer }, { "setAll", core_set_all }, { "data", core_data }, { "cdata", core_cdata }, { NULL, NULL }
-};
+static const bind_reg core[] = { { "pointer", core_pointer }, { "setAll", core_set_all }, { "dropAll", core_drop_all },
+                                 { "data", core_data },       { "cdata", core_cdata },    { NULL, NULL } };
 
 /* Pushes the constructor of a tensor type, which capture may call. */
 void bind_push_constructor(lua_State *L, rl_dtype dt, rl_device dev) {

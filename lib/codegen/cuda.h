@@ -20,7 +20,7 @@ typedef struct cg_plan {
   int vec, tpr, ne, threads,
       ty; /* elements a thread takes at once, threads of a row, groups a thread has of it, of a block, lanes of rows (CG_COLS) */
   int64_t blocks, columns, parts, cparts;
-  int cluster; /* blocks that share a row and each other's sums (CG_ROWS on GPUs that have clusters); 1: a row is a block's */
+  int cluster;                  /* blocks that share a row and each other's sums (CG_ROWS on GPUs that have clusters); 1: a row is a block's */
   bool small, exact, registers; /* 32-bit positions; every thread has all its groups; column sums stay in registers */
 } cg_plan;
 void cg_cuda_plan(cg *c, lp_kernel *k, cg_plan *p);
