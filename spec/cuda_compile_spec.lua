@@ -127,6 +127,22 @@ describe('compiled on CUDA', function()
       for i = 1, 4 do assert.near(f(x):float(), want[i], 1e-6) end
    end)
 
+   gpu('products of half types that are stored as floats are not rounded in between', function()
+      for _, half in ipairs {'BFloat16', 'Half'} do
+         local net, n = nn.Sequential():add(nn.Linear(4, 3)):cuda(), half == 'Half' and 2049 or 257
+         local x, dy = torch.CudaTensor(n, 4):fill(1), torch.CudaTensor(n, 3):fill(1)
+         local f = torch.compile(function()
+            torch.autocast(half, function()
+               net:zeroGradParameters()
+               net:forward(x)
+               net:backward(x, dy)
+            end)
+         end)
+         for _ = 1, 3 do f() end
+         assert.same({n, n}, {net:get(1).gradWeight:min(), net:get(1).gradWeight:max()})
+      end
+   end)
+
    gpu('autocast runs products in a half type', function()
       local a, b = torch.CudaTensor(30, 40):uniform(), torch.CudaTensor(40, 20):uniform()
       local exact = torch.mm(a, b)

@@ -56,7 +56,7 @@ static const char *const names[] = { "cudnnCreate",
                                      "cudnnConvolutionForward",
                                      "cudnnConvolutionBackwardData",
                                      "cudnnConvolutionBackwardFilter" };
-enum { NAMES = sizeof names / sizeof *names, MOST = (size_t)1 << 30 };
+enum { NAMES = sizeof names / sizeof *names, MOST = (size_t)1 << 30, CHOICES = 5, CALLS = 4, TRIES = 3 };
 static api dnn;
 static void *handles[CUDA_DEVICES];
 static plan *plans;
@@ -94,31 +94,97 @@ static rl_status describe(plan *p) {
   return r ? bad("refuses the sizes", r) : RL_OK;
 }
 
-/* Tries the algorithms; while a graph is recorded, or when trying fails, the library's guess. */
+static void *operand(const plan *p, int k, void *x, void *w, void *y) {
+  return k == 0 ? (p->what == 1 ? w : x) : k == 1 ? (p->what == 0 ? w : y) : p->what == 0 ? y : p->what == 1 ? x : w;
+}
+
+static int call(const plan *p, void *h, void *x, void *w, void *y, void *work) {
+  static const float one = 1, zero = 0;
+  static const double one64 = 1, zero64 = 0;
+  bool wide = p->v.dt == RL_F64;
+  return dnn.run[p->what](h, wide ? (const void *)&one64 : &one, operand(p, 0, p->x, p->w, p->y), operand(p, 0, x, w, y),
+                          operand(p, 1, p->x, p->w, p->y), operand(p, 1, x, w, y), p->conv, p->algo, work, p->memory,
+                          wide ? (const void *)&zero64 : &zero, operand(p, 2, p->x, p->w, p->y), operand(p, 2, x, w, y));
+}
+
+/* ms of a call on the GPU alone: a few are recorded as a graph, as the library takes longer on the host than a small convolution. Negative: it fails. */
+static double time_of(const plan *p, void *h, char *const *room, void *const *mark) {
+  void *work = p->memory ? rl_cuda_workspace(p->memory) : NULL, *graph = NULL;
+  double best = -1, ms;
+  int bad = p->memory && !work;
+  if (bad || call(p, h, room[0], room[1], room[2], work)) return -1;
+  if (cuda_capture_begin() != RL_OK) return -1;
+  for (int i = 0; i < CALLS && !bad; i++) bad = call(p, h, room[0], room[1], room[2], work);
+  if (cuda_capture_end(!bad, &graph) != RL_OK || !graph) return -1;
+  for (int i = 0; i < TRIES; i++) {
+    if (rl_cuda_event_record(mark[0]) != RL_OK || cuda_graph_launch(graph) != RL_OK || rl_cuda_event_record(mark[1]) != RL_OK) break;
+    if (rl_cuda_event_sync(mark[1]) != RL_OK || rl_cuda_event_elapsed(mark[0], mark[1], &ms) != RL_OK) break;
+    if (best < 0 || ms < best) best = ms;
+  }
+  cuda_graph_free(graph);
+  return best / CALLS;
+}
+
+static void take(plan *p, const perf *f, double ms) {
+  p->algo = f->algo, p->memory = f->memory, p->time = (float)ms;
+  dnn.math(p->conv, f->math);
+}
+
+static size_t bytes_of(const int *n, int dt) { return (size_t)n[0] * (size_t)n[1] * (size_t)n[2] * (size_t)n[3] * (size_t)rl_dtypes[dt].bytes; }
+
+/* Of the algorithms that the library found the fastest, on memory of their own. */
+static void compare(plan *p, void *h, const perf *list, int n) {
+  const size_t bytes[3] = { bytes_of(p->v.x, p->v.dt), bytes_of(p->v.w, p->v.dt), bytes_of(p->v.y, p->v.dt) };
+  char *room[3];
+  void *mark[2] = { rl_cuda_event_new(), rl_cuda_event_new() };
+  bool ready = mark[0] && mark[1];
+  int best = -1;
+  double least = -1;
+  for (int k = 0; k < 3; k++) ready = (room[k] = rl_cuda_alloc(bytes[k])) && rl_cuda_zero_bytes(room[k], bytes[k]) == RL_OK && ready;
+  for (int i = 0, tried = 0; i < n && ready && tried < CHOICES; i++) {
+    if (list[i].status || list[i].memory > (size_t)MOST) continue;
+    tried++;
+    take(p, &list[i], 0);
+    double ms = time_of(p, h, room, mark);
+    if (ms >= 0 && (least < 0 || ms < least)) best = i, least = ms;
+  }
+  for (int k = 0; k < 3; k++)
+    if (room[k]) rl_cuda_free(room[k], bytes[k], rl_cuda_place());
+  for (int i = 0; i < 2; i++)
+    if (mark[i]) rl_cuda_event_free(mark[i]);
+  for (int i = 0; i < n && best < 0; i++)
+    if (!list[i].status && list[i].memory <= (size_t)MOST) best = i;
+  if (best >= 0) take(p, &list[best], least);
+}
+
+static void report(const plan *p, const perf *f) {
+  const cuda_conv *v = &p->v;
+  fprintf(stderr, "[cudnn] %s (%d, %d, %d, %d) %dx%d of %d%s: algorithm %d math %d, found %.3f ms, %zu bytes, status %d\n",
+          p->what == 0   ? "conv2d"
+          : p->what == 1 ? "conv2d_dx"
+                         : "conv2d_dw",
+          v->x[0], v->x[1], v->x[2], v->x[3], v->w[2], v->w[3], v->w[0], v->last ? " channels last" : "", f->algo, f->math, (double)f->time,
+          f->memory, f->status);
+}
+
+/* Tries the algorithms; while a graph is recorded, when results may not depend on a clock, or when trying fails, the library's guess. */
 static rl_status choose(plan *p, void *h) {
   perf list[16];
   int n = 0, r = 1;
-  void *a = p->what == 1 ? p->w : p->x, *b = p->what == 0 ? p->w : p->y, *c = p->what == 0 ? p->y : p->what == 1 ? p->x : p->w;
-  for (int k = 0; k < 2; k++) {
-    if (k == 0 && (cuda_capturing() || rl_cuda_deterministic())) continue;
-    r = (k ? dnn.guess : dnn.find)[p->what](h, a, b, p->conv, c, 16, &n, list);
-    for (int i = 0; i < n && !r && rl_env_int(RL_ENV_DEBUG) >= 3; i++) {
-      const cuda_conv *v = &p->v;
-      fprintf(stderr, "[cudnn] %s (%d, %d, %d, %d) %dx%d of %d%s: algorithm %d math %d, %.3f ms, %zu bytes, status %d\n",
-              p->what == 0   ? "conv2d"
-              : p->what == 1 ? "conv2d_dx"
-                             : "conv2d_dw",
-              v->x[0], v->x[1], v->x[2], v->x[3], v->w[2], v->w[3], v->w[0], v->last ? " channels last" : "", list[i].algo, list[i].math,
-              (double)list[i].time, list[i].memory, list[i].status);
-    }
-    for (int i = 0; i < n && !r; i++) {
-      if (list[i].status || list[i].memory > (size_t)MOST) continue;
-      p->algo = list[i].algo, p->memory = list[i].memory, p->time = k ? 0 : list[i].time;
-      dnn.math(p->conv, list[i].math);
-      return RL_OK;
-    }
+  bool tries = !cuda_capturing() && !rl_cuda_deterministic();
+  void *a = operand(p, 0, p->x, p->w, p->y), *b = operand(p, 1, p->x, p->w, p->y), *c = operand(p, 2, p->x, p->w, p->y);
+  p->algo = -1;
+  if (tries) r = dnn.find[p->what](h, a, b, p->conv, c, 16, &n, list);
+  if (!r) compare(p, h, list, n);
+  for (int i = 0; i < n && !r && rl_env_int(RL_ENV_DEBUG) >= 3; i++) report(p, &list[i]);
+  if (p->algo >= 0) {
+    if (rl_env_int(RL_ENV_DEBUG) >= 3) fprintf(stderr, "[cudnn] algorithm %d taken, %.4f ms\n", p->algo, (double)p->time);
+    return RL_OK;
   }
-  return bad("has no algorithm for these sizes", r);
+  r = dnn.guess[p->what](h, a, b, p->conv, c, 16, &n, list);
+  for (int i = 0; i < n && !r && p->algo < 0; i++)
+    if (!list[i].status && list[i].memory <= (size_t)MOST) take(p, &list[i], 0);
+  return p->algo >= 0 ? RL_OK : bad("has no algorithm for these sizes", r);
 }
 
 static rl_status plan_for(const cuda_conv *v, int what, void *h, plan **out) {
@@ -163,7 +229,7 @@ rl_status cuda_cudnn_prefers_last(const cuda_conv *v, int what, const bool *copi
   const int *size[3] = { v->x, v->w, v->y };
   cuda_conv turned = *v;
   plan *plain = NULL, *other = NULL;
-  void *h;
+  void *h = NULL;
   *last = false;
   turned.last = 1;
   if (v->dt == RL_F64) return RL_OK;
@@ -179,17 +245,11 @@ rl_status cuda_cudnn_prefers_last(const cuda_conv *v, int what, const bool *copi
 
 rl_status cuda_cudnn_run(const cuda_conv *v, int what, void *x, void *w, void *y) {
   plan *p = NULL;
-  float one = 1, zero = 0;
-  double one64 = 1, zero64 = 0;
-  bool wide = v->dt == RL_F64;
-  void *h;
+  void *h = NULL;
   RL_TRY(handle_here(&h));
   RL_TRY(plan_for(v, what, h, &p));
   void *work = p->memory ? rl_cuda_workspace(p->memory) : NULL;
   if (p->memory && !work) return RL_OOM;
-  const void *alpha = wide ? (void *)&one64 : &one, *beta = wide ? (void *)&zero64 : &zero;
-  void *a = what == 1 ? w : x, *da = what == 1 ? p->w : p->x, *b = what == 0 ? w : y, *db = what == 0 ? p->w : p->y;
-  void *c = what == 0 ? y : what == 1 ? x : w, *dc = what == 0 ? p->y : what == 1 ? p->x : p->w;
-  int r = dnn.run[what](h, alpha, da, a, db, b, p->conv, p->algo, work, p->memory, beta, dc, c);
+  int r = call(p, h, x, w, y, work);
   return r ? bad("failed", r) : RL_OK;
 }

@@ -97,7 +97,7 @@ static void *layout_of(const mat *m, int64_t batch) {
 /* Products that were made before: descriptors, layouts and the algorithm the library chose. */
 typedef struct shape {
   int64_t rows[3], cols[3], ld[3], step[3], batch;
-  int trans[3], dt, compute, dev, pad;
+  int trans[3], dt, out, compute, dev;
 } shape;
 typedef struct made {
   struct made *next;
@@ -139,7 +139,7 @@ static double time_of(const made *m, const lt_result *how, const mat *x, const m
 
 /* Of the library's proposals the fastest here, tried on the operands themselves with a result of their own. */
 static void tune(made *m, const lt_result *all, int n, const mat *x, const mat *y, const mat *r) {
-  size_t bytes = (size_t)(m->key.batch * RL_MAX(r->rows * r->ld, m->key.step[2])) * (size_t)rl_dtypes[m->key.dt].bytes;
+  size_t bytes = (size_t)(m->key.batch * RL_MAX(r->rows * r->ld, m->key.step[2])) * (size_t)rl_dtypes[m->key.out].bytes;
   void *mark[2] = { rl_cuda_event_new(), rl_cuda_event_new() }, *to = rl_cuda_alloc(bytes);
   double best = -1;
   for (int i = 0; i < n && to && mark[0] && mark[1]; i++) {
@@ -198,7 +198,7 @@ static made *product_of(const shape *k, const mat *x, const mat *y, const mat *r
 
 /* r = x y; r is row-major with unit stride along its rows. Column-major: r' (n, m) = op(y') op(x'). */
 static rl_status product(const mat *x, const mat *y, const mat *r, double alpha, double beta) {
-  rl_dtype dt = (rl_dtype)r->t->dtype;
+  rl_dtype dt = (rl_dtype)x->t->dtype; /* r's, or a half type whose products are left as floats */
   shape k;
   const mat *each[3] = { x, y, r };
   memset(&k, 0, sizeof k);
@@ -207,7 +207,7 @@ static rl_status product(const mat *x, const mat *y, const mat *r, double alpha,
     k.step[i] = each[i]->t->ndim == 3 ? each[i]->t->stride[0] : 0;
   }
   k.batch = r->t->ndim == 3 ? r->t->size[0] : 1;
-  k.dt = dt, k.compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, k.dev = rl_cuda_device();
+  k.dt = dt, k.out = r->t->dtype, k.compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, k.dev = rl_cuda_device();
   made *m = product_of(&k, x, y, r);
   if (!m) return RL_ERR;
   int s = call(m, &m->best, x, y, rl_data(r->t), alpha, beta);

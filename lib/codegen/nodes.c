@@ -571,6 +571,31 @@ static rl_status fold_relu(cg *c, int r) {
   return RL_OK;
 }
 
+/* A product of half types that is only stored as floats is computed as such: the library accumulates in float and can leave it so. */
+static rl_status fold_cast(cg *c, int i) {
+  cg_node *s = &c->node[i];
+  if (s->absent || s->kind != CG_STORE || s->nin < 1 || s->in[0] < 0) return RL_OK;
+  int r = s->in[0], x = c->node[r].nin ? c->node[r].in[0] : -1;
+  cg_node *n = &c->node[r];
+  if (x < 0 || n->absent || n->kind != CG_PW || n->uniform || !is_op(n->op, "cast") || n->type.dtype != RL_F32 || is_output_buf(c, n->buf))
+    return RL_OK;
+  const cg_node *v = &c->node[x];
+  if (v->kind != CG_CALL || !is_op(v->op, "matmul") || (v->type.dtype != RL_F16 && v->type.dtype != RL_BF16) || is_output_buf(c, v->buf))
+    return RL_OK;
+  if (only_user(c, r, -1) != i || only_user(c, x, -1) != r) return RL_OK;
+  int *in = malloc(sizeof(int) * (size_t)(v->nin + 1));
+  if (!in) return rl_error_status(RL_OOM, "[compile] out of memory");
+  memcpy(in, v->in, sizeof(int) * (size_t)v->nin);
+  free(n->in);
+  n->in = in;
+  n->nin = v->nin;
+  n->op = v->op;
+  n->at = v->at;
+  n->kind = CG_CALL;
+  c->node[x].absent = true;
+  return RL_OK;
+}
+
 /* Calls read memory: a number that one reads is copied there. */
 static rl_status calls_read_memory(cg *c) {
   int n = c->n;
@@ -695,6 +720,7 @@ rl_status cg_nodes(cg *c) {
   for (int i = 0; i < c->n; i++)
     if (!c->node[i].absent) drop_zero_add(c, i);
   for (int i = 0; i < c->n && !c->cuda; i++) RL_TRY(fold_relu(c, i));
+  for (int i = 0; i < c->n && c->cuda && !c->strict; i++) RL_TRY(fold_cast(c, i));
   RL_TRY(calls_read_memory(c));
   int n = c->n;
   for (int i = 0; i < n; i++)
