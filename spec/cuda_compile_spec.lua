@@ -127,6 +127,28 @@ describe('compiled on CUDA', function()
       for i = 1, 4 do assert.near(f(x):float(), want[i], 1e-6) end
    end)
 
+   gpu('a large value that is wanted again behind a call is computed there', function()
+      local x, dy = torch.CudaBFloat16Tensor(8, 200, 4):copy(torch.FloatTensor(8, 200, 4):uniform(-1, 1)), torch.CudaBFloat16Tensor(8, 200, 4):fill(1)
+      local function f(a, g) -- softmax's gradient reads its result, which a product wants in a half type
+         local s = torch.bmm(a, a:transpose(2, 3)):type('torch.CudaTensor'):mul(0.5)
+         local e = torch.exp(s - s:max(3):expandAs(s))
+         local p = torch.cdiv(e, e:sum(3):expandAs(e))
+         local y = torch.bmm(p:type('torch.CudaBFloat16Tensor'), a)
+         local dp = torch.bmm(g, y:transpose(2, 3)):type('torch.CudaTensor')
+         return y, torch.cmul(p, dp - torch.cmul(p, dp):sum(3):expandAs(p)):type('torch.CudaBFloat16Tensor')
+      end
+      local text
+      local function backend(graph)
+         local plan = graph:compile()
+         text = plan:describe()
+         return function(...) return plan:call(...) end
+      end
+      local want, got = {f(x, dy)}, {torch.compile(f, {fullgraph = true, backend = backend})(x, dy)}
+      for k = 1, 2 do assert.near(got[k]:type('torch.FloatTensor'), want[k]:type('torch.FloatTensor'), 1e-2) end
+      local _, exps = text:gsub('exp', '')
+      assert.equal(2, exps, text)
+   end)
+
    gpu('products of half types that are stored as floats are not rounded in between', function()
       for _, half in ipairs {'BFloat16', 'Half'} do
          local net, n = nn.Sequential():add(nn.Linear(4, 3)):cuda(), half == 'Half' and 2049 or 257

@@ -129,8 +129,10 @@ void cg_acc_cut(cg_acc *a, int loop, int nloop, int64_t inner);
 bool cg_gather_position(const cg *c, const cg_space *sp, const cg_node *n, int k, const cg_acc *acc, cg_acc *out, int want[2]);
 
 /* fuse.c, nodes.c */
-rl_status cg_nodes(cg *c); /* graph -> nodes */
-rl_status cg_fuse(cg *c);  /* nodes -> groups */
+rl_status cg_nodes(cg *c);                  /* graph -> nodes */
+rl_status cg_fuse(cg *c);                   /* nodes -> groups */
+int cg_repeat(cg *c, int i, const int *in); /* pointwise node i once more, over other operands; -1: no memory */
+rl_status cg_compute_again(cg *c);          /* again.c: large values behind calls are computed there */
 bool cg_map(cg *c, cg_group *g, bool final);
 int cg_root(const cg *c, int i);
 bool cg_named(int op, const char *name);

@@ -86,6 +86,15 @@ static int add_node(cg *c, int op, cg_kind kind, const rl_type *of, const int *i
   return c->n++;
 }
 
+int cg_repeat(cg *c, int i, const int *in) {
+  int m = add_node(c, c->node[i].op, CG_PW, &c->node[i].type, in, c->node[i].nin, -1);
+  if (m < 0) return -1;
+  c->node[m].at = c->node[i].at;
+  c->node[m].rng = c->node[i].rng;
+  c->node[m].aux = c->node[i].aux;
+  return m;
+}
+
 bool cg_named(int op, const char *name) { return op < RL_NOP && !strcmp(rl_ops[op].name, name); }
 #define is_op cg_named
 
@@ -721,6 +730,7 @@ rl_status cg_nodes(cg *c) {
     if (!c->node[i].absent) drop_zero_add(c, i);
   for (int i = 0; i < c->n && !c->cuda; i++) RL_TRY(fold_relu(c, i));
   for (int i = 0; i < c->n && c->cuda && !c->strict; i++) RL_TRY(fold_cast(c, i));
+  if (c->cuda) RL_TRY(cg_compute_again(c));
   RL_TRY(calls_read_memory(c));
   int n = c->n;
   for (int i = 0; i < n; i++)
