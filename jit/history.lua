@@ -129,7 +129,8 @@ local function keeps(ctx, j)
    end
 end
 
--- Levels of the results: above those that they were made of.
+-- Units of the results: by level, above those that they were made of, and in a level those that share a part of their history, as a backward of one
+-- frees what the others need.
 local function levels(ctx, j, ys)
    local level, above, seen = {}, {}, {}
    for k, y in ipairs(ys) do
@@ -147,11 +148,18 @@ local function levels(ctx, j, ys)
       end
       return level[k]
    end
-   for k = 1, #ys do
-      local l = of(k)
-      j.units[l] = j.units[l] or {ys = {}, xs = {}, node = true}
-      table.insert(j.units[l].ys, k)
+   local outside, found, units = {}, {}, {}
+   for _, v in ipairs(ctx.inputs) do outside[#outside + 1] = v.entry end
+   for k, group in ipairs(C.historyGroups(ys, outside)) do
+      local id = of(k) .. ' ' .. group
+      if not found[id] then
+         found[id] = {ys = {}, xs = {}, node = true, level = of(k), first = k}
+         units[#units + 1] = found[id]
+      end
+      table.insert(found[id].ys, k)
    end
+   table.sort(units, function(x, y) return x.level < y.level or x.level == y.level and x.first < y.first end)
+   for i, u in ipairs(units) do j.units[i] = u end
    local views = list(j.views)
    for _, y in ipairs(ys) do
       for _, yes in ipairs(C.reaches(y, views)) do

@@ -276,3 +276,144 @@ describe('a forward in one compiled function and its backward in another', funct
       end
    end)
 end)
+
+describe('a backward behind a compiled forward', function()
+   -- as eager, for each backend, with what the real VM does in between
+   local function check(layers, between)
+      for _, backend in ipairs {'c', 'eager'} do
+         local want
+         for _, wrap in ipairs {function(f) return f end, function(f) return torch.compile(f, {backend = backend}) end} do
+            torch.manualSeed(3)
+            local net = nn.Sequential()
+            for _, layer in ipairs(layers()) do net:add(layer) end
+            local x = torch.randn(5, 4)
+            local params, grads = net:getParameters()
+            grads:zero()
+            local step = wrap(function(a, b) return between(net, a, b) end)
+            for k = 1, 2 do
+               local out = step(x, x * k)
+               net:backward(x * k, torch.tanh(out))
+            end
+            local got = {grads:clone(), params:clone(), net.gradInput:clone()}
+            if want then assert.near(got, want, 1e-12) end
+            want = want or got
+         end
+      end
+   end
+
+   it('reads the first of several results of an op and the others', function()
+      check(function() return {nn.Linear(4, 3), nn.Tanh(), nn.BatchNormalization(3), nn.Linear(3, 2)} end, function(net, _, b) return net:forward(b):clone() end)
+   end)
+
+   it('keeps statistics where nothing random is drawn', function()
+      local backward = torch.compiler.disable(function(loss) loss:backward() end)
+      check(function() return {nn.Linear(4, 3), nn.BatchNormalization(3), nn.Tanh()} end, function(net, a, b)
+         local out = net:forward(a):clone()
+         net:backward(b, out)
+         local g = a:clone():requiresGrad(true)
+         backward(torch.tanh(g * 2):sum())
+         assert.near(g:grad(), torch.pow(torch.tanh(a * 2), 2):mul(-2):add(2))
+         return net:forward(b):clone()
+      end)
+   end)
+
+   it('knows what forward read, also when that has changed', function()
+      check(function() return {nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)} end, function(net, a, b)
+         local input = a * 2
+         local out = net:forward(input)
+         local later = function() net:backward(input, out) end
+         a:map(b, function(x, y) return x + y end) -- a break; eager's tape does not read a
+         later()
+         return net:forward(b):clone()
+      end)
+   end)
+
+   it('reads the weights of now, but a bias as it was', function()
+      -- a compiled backward computes the wide tanh again from narrow values, of which the bias is one; eager's tape holds its result
+      local Layer, parent = torch.class('jitFound.Layer', 'nn.Module') -- luacheck: ignore
+      function Layer:__init()
+         parent.__init(self)
+         self.weight, self.bias = torch.randn(3, 40), torch.randn(40)
+         self.gradWeight, self.gradBias = torch.zeros(3, 40), torch.zeros(40)
+      end
+      function Layer.compute(_, x, w, b)
+         local n, m = x:size(1), b:size(1)
+         return torch.mm(torch.tanh(x:sum(2):expand(n, m) + b:view(1, -1):expand(n, m)), w:t())
+      end
+      for _, backend in ipairs {'c', 'eager'} do
+         local want
+         for _, wrap in ipairs {function(f) return f end, function(f) return torch.compile(f, {backend = backend}) end} do
+            torch.manualSeed(1)
+            local layer, x = jitFound.Layer(), torch.randn(5, 4) -- luacheck: ignore
+            wrap(function() return layer:forward(x) end)()
+            layer.weight:add(0.5)
+            layer.bias:add(0.5)
+            layer:backward(x, torch.ones(5, 3))
+            local got = {layer.gradInput, layer.gradWeight, layer.gradBias}
+            if want then assert.near(got, want, 1e-12) end
+            want = want or got
+         end
+      end
+   end)
+
+   it('reads memory around a window only while it is there', function()
+      local backward = torch.compiler.disable(function(loss) loss:backward() end)
+      for _, backend in ipairs {'c', 'eager'} do
+         local function f(x, y)
+            x:narrow(1, 3, 2):mul(3)
+            local g = y:clone():requiresGrad(true)
+            backward(torch.tanh(g * 2):sum())
+            return g:grad()
+         end
+         local c = torch.compile(f, {backend = backend})
+         local function call(h)
+            torch.manualSeed(1)
+            local base = torch.randn(7)
+            return h(base:narrow(1, 1, 5), base:narrow(1, 3, 5))
+         end
+         for _ = 1, 3 do assert.near(call(c), call(f), 1e-14) end
+      end
+   end)
+
+   it('of a result leaves what another result needs', function()
+      local function f(x)
+         local a, c, h = x * 2, torch.tanh(x), x * x
+         return torch.exp(a):sum(), c:sum(), torch.exp(h):sum(), torch.sin(h):sum() -- the last two share h
+      end
+      for _, backend in ipairs {'c', 'eager'} do
+         local function outcome(g)
+            local x = torch.ones(3):requiresGrad(true)
+            local p, q, r, s = g(x)
+            local list = {}
+            for i, loss in ipairs {q, p, r, s, q} do list[i] = {(pcall(loss.backward, loss)), x:grad():clone()} end
+            return list
+         end
+         assert.near(outcome(torch.compile(f, {backend = backend})), outcome(f), 1e-12)
+      end
+   end)
+
+   it('reads the weights of now, also when a compiled call changed them', function()
+      for _, backend in ipairs {'c', 'eager'} do
+         local function train(wrap, flat)
+            torch.manualSeed(1)
+            local net = nn.Sequential():add(nn.Linear(4, 3)):add(nn.Tanh()):add(nn.Linear(3, 2))
+            if flat then net:getParameters() end
+            net:zeroGradParameters()
+            local input
+            local step = wrap(function(x)
+               net:updateParameters(0.5)
+               if input then net:backward(input, torch.ones(3, 2)) end
+               input = x * 1
+               return net:forward(input)
+            end)
+            local list = {}
+            for k = 1, 4 do list[k] = {step(torch.ones(3, 4) * k / 4):clone(), net.gradInput:clone()} end
+            return list
+         end
+         for _, flat in ipairs {false, true} do
+            local want = train(function(f) return f end, flat)
+            assert.near(train(function(f) return torch.compile(f, {backend = backend}) end, flat), want, 1e-12)
+         end
+      end
+   end)
+end)

@@ -411,6 +411,42 @@ rl_status rl_tape_reaches(rl_tensor *y, rl_tensor *const *xs, int nx, bool *hit)
   return s;
 }
 
+static int group_root(const int *up, int i) {
+  while (up[i] != i) i = up[i];
+  return i;
+}
+
+static void group_stop(const engine *e, rl_tensor *const *t, int n, char *stop) {
+  for (int i = 0; i < n; i++) {
+    int at = t[i]->ag && t[i]->ag->fn ? *engine_place(e, t[i]->ag->fn) : -1;
+    if (at >= 0) stop[at] = 1;
+  }
+}
+
+rl_status rl_tape_groups(rl_tensor *const *ys, int ny, rl_tensor *const *stops, int nstops, int *group) {
+  engine e = { 0 };
+  rl_status s = engine_collect(&e, ys, ny);
+  int *up = calloc((size_t)e.n + 1, sizeof *up);
+  char *stop = calloc((size_t)e.n + 1, 1);
+  if (s == RL_OK && (!up || !stop)) s = rl_error_status(RL_OOM, "[backward] out of memory");
+  if (s == RL_OK) {
+    group_stop(&e, ys, ny, stop);
+    group_stop(&e, stops, nstops, stop);
+    for (int i = 0; i < e.n; i++) up[i] = i;
+    for (int i = 0; i < e.n; i++)
+      for (int j = 0; j < e.slots[i].node->nin; j++) {
+        const rl_tape_node *fn = e.slots[i].node->edges[j].fn;
+        int at = fn ? *engine_place(&e, fn) : -1;
+        if (at >= 0 && !stop[at]) up[group_root(up, at)] = group_root(up, i);
+      }
+    for (int k = 0; k < ny; k++) group[k] = ys[k]->ag && ys[k]->ag->fn ? group_root(up, *engine_place(&e, ys[k]->ag->fn)) : -1;
+  }
+  free(up);
+  free(stop);
+  engine_free(&e);
+  return s;
+}
+
 rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_tensor *t), void *ud) {
   engine e = { 0 };
   rl_status s = engine_collect(&e, ys, ny);

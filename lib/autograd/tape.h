@@ -39,6 +39,8 @@ RL_API rl_status rl_tape_custom(rl_tensor *const *in, int nin, rl_tensor *const 
 /* hit[i]: the history of y runs through xs[i], which another op made. */
 RL_API rl_status rl_tape_reaches(rl_tensor *y, rl_tensor *const *xs, int nx, bool *hit);
 /* Calls visit for every storage whose values the history of ys holds. */
+/* group[i]: the same for ys that share a node, where histories end at what made a y or a stop. */
+RL_API rl_status rl_tape_groups(rl_tensor *const *ys, int ny, rl_tensor *const *stops, int nstops, int *group);
 RL_API rl_status rl_tape_saved(rl_tensor *const *ys, int ny, void (*visit)(void *ud, const rl_tensor *t), void *ud);
 RL_API void rl_ag_free(rl_tensor *t);
 #endif

@@ -51,6 +51,20 @@ static int reaches(lua_State *L) {
   return 1;
 }
 
+/* C.historyGroups({ys}, {stops}) -> a number by y, the same for those that share a part of their history, which ends at ys and stops. */
+static int history_groups(lua_State *L) {
+  int n, nstops;
+  rl_tensor **ys = tensors(L, 1, &n), **stops = tensors(L, 2, &nstops);
+  int *group = (int *)lua_newuserdata(L, sizeof *group * (size_t)(n + 1));
+  BIND_TRY(L, rl_tape_groups(ys, n, stops, nstops, group));
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    lua_pushinteger(L, group[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
 typedef struct held {
   rl_tensor **x;
   bool *yes;
@@ -150,8 +164,10 @@ static int watch_gc(lua_State *L) {
   return 0;
 }
 
-static const bind_reg core[] = { { "history", history }, { "viewOf", view_of },           { "reaches", reaches }, { "heldOf", held_of },
-                                 { "watch", watch_new }, { "recordWrite", record_write }, { NULL, NULL } };
+static const bind_reg core[] = {
+  { "history", history }, { "viewOf", view_of },           { "reaches", reaches }, { "heldOf", held_of }, { "historyGroups", history_groups },
+  { "watch", watch_new }, { "recordWrite", record_write }, { NULL, NULL }
+};
 
 void bind_open_history(lua_State *L) {
   static const luaL_Reg methods[] = { { "__call", watch_call }, { "__gc", watch_gc }, { NULL, NULL } };

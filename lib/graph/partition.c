@@ -23,6 +23,7 @@ typedef struct cut {
   char *copy;    /* by storage: what is saved of it is a copy */
   char *copy_in; /* by input: the same */
   char *updated; /* by storage: forward changes it */
+  rl_ref *live;  /* by node: the kept input that has this value after forward, -1: none */
   char *out;     /* leaves forward as it is */
   int flags;
   int32_t *head, *level, *iter, *queue;
@@ -115,6 +116,9 @@ static bool cut_as_is(const cut *c, rl_ref r) {
   return n->op == RL_G_INPUT && !c->copy[n->storage] && !c->copy_in[n->aux];
 }
 
+/* The input whose memory a saved value is read from when backward runs, -1: none. */
+static rl_ref cut_input(const cut *c, rl_ref r) { return cut_as_is(c, r) ? r : c->live[r]; }
+
 /* Whether a node reads memory around its operand, which a saved copy of that would lack. */
 static bool cut_around(const cut *c, rl_ref r) {
   if (c->g->nodes[r].op != RL_OP_AS_STRIDED) return false;
@@ -140,7 +144,7 @@ static bool cut_banned(const cut *c, rl_ref r) {
 
 static int64_t cut_bytes(const cut *c, rl_ref r) {
   const rl_type *t = rl_node_type(c->g, r);
-  if (cut_as_is(c, r) || c->out[r]) return 1;
+  if (cut_input(c, r) >= 0 || c->out[r]) return 1;
   return 1 + graph_numel(t) * rl_dtypes[t->dtype].bytes;
 }
 
@@ -181,6 +185,17 @@ static void cut_copies(cut *c, const char *keep_in, const char *keep_out) {
   }
   for (int i = 0; i < c->nout; i++)
     if (!graph_is_view(g->nodes[g->outputs[i]].op) && !c->copy[g->nodes[g->outputs[i]].storage]) c->out[g->outputs[i]] = 1;
+}
+
+/* Updates of inputs that eager's tape holds: what reads their new values reads the input of then. */
+static void cut_lives(cut *c, const char *keep_in) {
+  const rl_graph *g = c->g;
+  for (int32_t i = 0; keep_in && (c->flags & CUT_LIVE) && i < g->nupdates; i++) {
+    rl_update u = g->updates[i];
+    if (c->tangent[u.value] || !cut_as_is(c, u.input) || !graph_geom_dense(graph_node_geom(g, u.value))) continue;
+    if (graph_is_view(g->nodes[u.value].op) || !graph_type_same(rl_node_type(g, u.input), rl_node_type(g, u.value))) continue;
+    if (graph_geom_dense(graph_node_geom(g, u.input))) c->live[u.value] = u.input;
+  }
 }
 
 static void cut_marks(cut *c) {
@@ -277,7 +292,8 @@ static rl_graph *cut_forward(const cut *c) {
   for (int i = 0; ok && i < c->nout; i++) ok = half_output(&h, h.map[g->outputs[i]]);
   for (rl_ref r = 0; ok && r < g->n; r++) {
     if (!c->saved[r]) continue;
-    ok = half_output(&h, cut_own(c, r) ? h.map[r] : graph_emit_copy(h.g, h.map[r]));
+    if (c->live[r] >= 0) ok = half_output(&h, h.map[c->live[r]]);
+    else ok = half_output(&h, cut_own(c, r) ? h.map[r] : graph_emit_copy(h.g, h.map[r]));
   }
   ok = ok && half_updates(&h, c, false);
   if (ok) h.g->rng_total = g->rng_total;
@@ -293,11 +309,13 @@ static bool cut_saved_input(const cut *c, half *h, rl_ref r) {
   int32_t storage;
   t.weak = 0;
   graph_dense(t.ndim, t.size, &ge);
-  if (cut_as_is(c, r)) {
-    ge = *graph_node_geom(g, r);
-    whole = g->input_storage_size[g->nodes[r].aux];
-    if (h->sid[g->nodes[r].storage] < 0) h->sid[g->nodes[r].storage] = graph_new_storage(h->g);
-    storage = h->sid[g->nodes[r].storage];
+  rl_ref in = cut_input(c, r);
+  if (in >= 0) {
+    const rl_node *n = &g->nodes[in];
+    ge = *graph_node_geom(g, in);
+    whole = g->input_storage_size[n->aux];
+    if (h->sid[n->storage] < 0) h->sid[n->storage] = graph_new_storage(h->g);
+    storage = h->sid[n->storage];
   } else storage = graph_new_storage(h->g);
   rl_node n = { .op = RL_G_INPUT, .nout = 1, .type = graph_type(h->g, &t), .geom = graph_geom(h->g, &ge), .storage = storage, .aux = h->g->ninputs };
   h->map[r] = graph_append(h->g, n, NULL, 0, NULL);
@@ -352,11 +370,12 @@ static bool cut_start(cut *c) {
   c->copy_in = calloc((size_t)c->g->ninputs + 1, 1);
   c->updated = calloc((size_t)c->g->nstorages + 1, 1);
   c->out = calloc(n, 1);
+  c->live = graph_ref_array(c->g->n + 1, -1);
   c->head = graph_ref_array(c->nv, -1);
   c->level = graph_ref_array(c->nv, -1);
   c->iter = graph_ref_array(c->nv, -1);
   c->queue = graph_ref_array(c->nv, -1);
-  return c->tangent && c->back && c->saved && c->copy && c->copy_in && c->updated && c->out && c->head && c->level && c->iter && c->queue;
+  return c->tangent && c->back && c->saved && c->copy && c->copy_in && c->updated && c->out && c->live && c->head && c->level && c->iter && c->queue;
 }
 
 /* By saved value: the input that it is, -1 for others. */
@@ -364,7 +383,7 @@ static int32_t *cut_list(const cut *c, int32_t *n) {
   int32_t *list = malloc(sizeof *list * ((size_t)c->g->n + 1));
   *n = 0;
   for (rl_ref r = 0; list && r < c->g->n; r++)
-    if (c->saved[r]) list[(*n)++] = cut_as_is(c, r) ? c->g->nodes[r].aux : -1;
+    if (c->saved[r]) list[(*n)++] = cut_input(c, r) >= 0 ? c->g->nodes[cut_input(c, r)].aux : -1;
   return list;
 }
 
@@ -380,6 +399,7 @@ rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const cha
   if (ok) {
     cut_marks(&c);
     cut_copies(&c, keep_in, keep_out);
+    cut_lives(&c, keep_in);
     ok = cut_network(&c);
   }
   if (ok) {
@@ -393,7 +413,7 @@ rl_status rl_pass_partition(const rl_graph *joint, int nout, int ncot, const cha
     rl_graph_free(*fwd);
     *fwd = NULL;
   }
-  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.copy_in, c.updated, c.out, c.head, c.level, c.iter, c.queue, c.e };
+  void *parts[] = { c.tangent, c.back, c.saved, c.copy, c.copy_in, c.updated, c.out, c.live, c.head, c.level, c.iter, c.queue, c.e };
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   return ok ? RL_OK : RL_ERR;
 }
