@@ -13,6 +13,7 @@ local value = require 'relume.jit.value'
 local guard = require 'relume.jit.guard'
 local sizes = require 'relume.jit.sizes'
 local fail = require 'relume.jit.fail'
+local inner = require 'relume.jit.inner'
 local okC, C = pcall(require, 'relume.core')
 
 local Emit = {}
@@ -490,7 +491,7 @@ function Emit:tableWrites(t)
          if not (self.ctx.valueKeys and self.ctx.valueKeys[key]) then
             self:line('rawset(%s, %s, %s)', x, src and self:load(src) or self:keyText(key), self:record(v, not src and key or nil))
          end
-      elseif v ~= t.orig[key] then
+      elseif v ~= t.orig[key] and not inner.skips(self.ctx, t, key, v) then
          local k, y = self:keyText(key), self:val(v)
          self:line('rawset(%s, %s, %s)', x, k, y)
       end
@@ -552,7 +553,7 @@ end
 function Emit:effects(results)
    local ctx = self.ctx
    checkRecords(ctx)
-   local tensors = ctx.graph and ctx:tensorChanges() or {}
+   local tensors = inner.stay(ctx, ctx.graph and ctx:tensorChanges() or {}, results)
    local sets = {}
    for _, c in ipairs(tensors) do
       if c.kind == 'set' then sets[#sets + 1] = fmt('%s, %s', self:load(c.v.src), self:out(c.v)) end

@@ -6,6 +6,7 @@
 --   backend      'c' (the default), 'eager' (the captured graph, op by op), or function(graph, inputs) that returns a function of the inputs
 --   mode         'default', 'reduce-overhead', 'max-autotune': accepted for programs that pass them; on the CPU all give the same plan
 --   strict       boolean: half types round where eager stores
+--   outputs      boolean: false, modules inside of a step do not keep their output and gradInput (see inner.lua), which takes memory and time
 --   onRecompile  'warn', 'error', 'eager', or function(reason), called when another value came for a guard
 
 local compile = require 'relume.jit.compile'
@@ -28,10 +29,11 @@ end
 
 local function backend(v) return type(v) == 'function' or v == 'c' or compile.backends[v] ~= nil end
 
-local checks, needs, order = {}, {}, {'fullgraph', 'dynamic', 'backend', 'mode', 'strict', 'onRecompile'}
+local checks, needs, order = {}, {}, {'fullgraph', 'dynamic', 'backend', 'mode', 'strict', 'outputs', 'onRecompile'}
 checks.fullgraph, needs.fullgraph = boolean()
 checks.dynamic, needs.dynamic = boolean()
 checks.strict, needs.strict = boolean()
+checks.outputs, needs.outputs = boolean()
 checks.mode, needs.mode = oneOf('default', 'reduce-overhead', 'max-autotune')
 checks.onRecompile, needs.onRecompile = functionOr(oneOf('warn', 'error', 'eager'))
 checks.backend, needs.backend = backend, "'c', 'eager' or a function(graph, inputs)"

@@ -62,11 +62,11 @@ local function leaves(v)
 end
 
 -- A record as a unit, nil when it has nothing for a backward outside.
-local function unitOf(t, module, v)
+local function unitOf(ctx, t, module, v)
    if v.k ~= 'table' or v.real or type(module) ~= 'table' then return end
    if module.train == false and not (t.unread and t.unread[module]) then return end
    local inside = not (t.fresh and t.fresh[module])
-   if inside and not module.lastForward then return end
+   if inside and (ctx.opts.outputs == false or not module.lastForward) then return end
    local y, xs, x, off = fieldOf(v, 'y'), fieldOf(v, 'xs'), fieldOf(v, 'x'), fieldOf(v, 'off')
    if not y or not xs or not x or off and off.v == true or #xs.shadow == 0 then return end
    local once = module.lastForward or t.unread and t.unread[module]
@@ -82,7 +82,7 @@ function M.collect(ctx)
    for _, t in ipairs(ctx.touched) do
       if ctx:isTape(t) then
          for _, key in ipairs(t.order) do
-            local u = not (ctx.valueKeys and ctx.valueKeys[key]) and unitOf(t, key, t.f[key])
+            local u = not (ctx.valueKeys and ctx.valueKeys[key]) and unitOf(ctx, t, key, t.f[key])
             if u then
                ctx.kept = ctx.kept or {}
                ctx.kept[t.f[key]] = u

@@ -124,7 +124,7 @@ describe('options of torch.compile', function()
 
    it('are checked by name, type and value', function()
       local f = function(x) return x end
-      assert.truthy(message(f, {fast = true}):find("got 'fast', need fullgraph, dynamic, backend, mode, strict, onRecompile", 1, true))
+      assert.truthy(message(f, {fast = true}):find("got 'fast', need fullgraph, dynamic, backend, mode, strict, outputs, onRecompile", 1, true))
       assert.truthy(message(f, {fullgraph = 1}):find('[compile] fullgraph; got 1, need true or false', 1, true))
       assert.truthy(message(f, {strict = 'yes'}):find("strict; got 'yes'", 1, true))
       assert.truthy(message(f, {dynamic = {}}):find 'dynamic; got table')

@@ -224,4 +224,59 @@ describe('a training step', function()
          assert.near(a:get(i).gradInput, b:get(i).gradInput, 1e-4)
       end
    end)
+
+   it('keeps no inner results with outputs = false', function()
+      for _, kind in ipairs { 'conv', 'branches' } do
+         local config = { learningRate = 0.05, momentum = 0.9, dampening = 0 }
+         local a, b = make(kind, 'sgd', config), make(kind, 'sgd', config)
+         local f = torch.compile(b.step, { outputs = false, fullgraph = true })
+         for i = 1, 4 do
+            local x, y = batch(3)
+            torch.manualSeed(i)
+            local want = a.step(x, y)
+            torch.manualSeed(i)
+            assert.near(want, f(x, y), 1e-4)
+         end
+         assert.near(a.params, b.params, 1e-4)
+         local report = torch.explain(f, batch(3))
+         assert.equal(0, report.breaks)
+         for k = 1, b.net:size() do
+            for _, name in ipairs { 'output', 'gradInput' } do
+               local list = b.net:get(k)[name]
+               for _, t in ipairs(torch.isTensor(list) and { list } or list) do assert.equal(0, t:dim(), kind .. k .. name .. tostring(b.net:get(k))) end
+            end
+         end
+      end
+   end)
+
+   it('outputs = false keeps what is returned, and all that a backward outside may read', function()
+      local a, b = models(), models()
+      b:getParameters():copy(a:getParameters())
+      local x, dy = batch(3), torch.randn(3, 4)
+      local inner = torch.compile(function()
+         b:zeroGradParameters()
+         local y = b:forward(x)
+         b:backward(x, dy)
+         return y, { b:get(2).output }
+      end, { outputs = false })
+      local forward = torch.compile(function() return b:forward(x) end, { outputs = false })
+      for _ = 1, 3 do
+         a:zeroGradParameters()
+         local want = a:forward(x):clone()
+         a:backward(x, dy)
+         local _, dw = a:getParameters()
+         local y, kept = inner()
+         assert.near(want, y, 1e-5)
+         assert.near(a:get(2).output, kept[1], 1e-5)
+         assert.equal(0, b:get(3).output:dim())
+         assert.near(dw, select(2, b:getParameters()), 1e-5)
+      end
+      for _ = 1, 3 do
+         b:zeroGradParameters()
+         assert.near(a.output, forward(), 1e-5)
+         b:backward(x, dy)
+         assert.near(a:get(3).output, b:get(3).output, 1e-5)
+         assert.near(select(2, a:getParameters()), select(2, b:getParameters()), 1e-5)
+      end
+   end)
 end)

@@ -90,6 +90,13 @@ def show(row):
             print('   %s: %s' % (kind, row[kind]['error']), flush=True)
 
 
+def warn_of_development_build():
+    """A build with RL_DEV has kernels for AVX2 alone: half the speed of AVX-512."""
+    cache = os.path.join(HERE, '..', '..', os.environ.get('BUILD', 'build'), 'CMakeCache.txt')
+    if os.path.exists(cache) and 'RL_DEV:BOOL=ON' in open(cache).read():
+        print('The build is one for development (RL_DEV): build with `make` before comparing.')
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('--only', default=','.join(NAMES))
@@ -102,6 +109,7 @@ def main():
     p.add_argument('--json', default='')
     o = p.parse_args()
     kinds = o.kinds.split(',')
+    warn_of_development_build()
     if subprocess.run([sys.executable, '-c', 'import torch'], stderr=subprocess.DEVNULL).returncode:
         print('PyTorch is not installed for %s: own figures only' % os.path.basename(sys.executable))
         kinds = [k for k in kinds if not k.startswith('peer')]

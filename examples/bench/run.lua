@@ -18,6 +18,7 @@ local opt = require 'options' ('luajit examples/bench/run.lua [options]', {
    { 'steps', 15, 'timed steps', 1 },
    { 'warmup', 2, 'steps before the clock, after the first', 0 },
    { 'infer', false, 'forward and loss only' },
+   { 'keep', false, 'compiled steps keep the output and gradInput of every module' },
    { 'cpu', false, "the process's own time instead of the clock on the wall: for one thread on a busy machine" },
    { 'serve', false, 'one workload, one mode: a line on stdin is a number of steps, the answer their times as JSON (for compare.py)' },
    { 'device', 'cpu', 'cpu or cuda', { 'cpu', 'cuda' } },
@@ -71,7 +72,7 @@ local function load(name, mode)
    if opt.infer then work.net:evaluate() end
    sync()
    if cuda then cutorch.resetPeakMemoryStats() end
-   if mode == 'compile' then step = torch.compile(step) end
+   if mode == 'compile' then step = torch.compile(step, { outputs = opt.keep }) end
    collectgarbage()
    return step
 end

@@ -56,7 +56,7 @@ static size_t alloc_size(int c) {
 #if defined(__SANITIZE_ADDRESS__)
 #define MAP_BYTES SIZE_MAX
 #else
-#define MAP_BYTES ((size_t)1 << 21)
+#define MAP_BYTES ((size_t)1 << 18)
 #endif
 #define HUGE_PAGE ((uintptr_t)1 << 21)
 

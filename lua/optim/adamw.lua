@@ -3,7 +3,7 @@
 --- One step of AdamW.
 -- config: learningRate (1e-3), learningRateDecay (0), beta1 (0.9), beta2 (0.999), epsilon (1e-8, added after bias correction),
 -- weightDecay (0.01, shrinks x itself).
--- state: t, m, v, denom.
+-- state: t, m, v.
 return function(opfunc, x, config, state)
    config = config or {}
    state = state or config
@@ -19,7 +19,6 @@ return function(opfunc, x, config, state)
    state.t = state.t or 0
    state.m = state.m or x.new(dfdx:size()):zero()
    state.v = state.v or x.new(dfdx:size()):zero()
-   state.denom = state.denom or x.new(dfdx:size()):zero()
 
    local clr = lr / (1 + state.t * lrd)
    local t = state.t + 1
@@ -27,7 +26,7 @@ return function(opfunc, x, config, state)
    if wd ~= 0 then x:mul(1 - clr * wd) end
    state.m:mul(beta1):add(1 - beta1, dfdx)
    state.v:mul(beta2):addcmul(1 - beta2, dfdx, dfdx)
-   state.denom:copy(state.v):sqrt():div(math.sqrt(1 - beta2 ^ t)):add(eps)
-   x:addcdiv(-clr / (1 - beta1 ^ t), state.m, state.denom)
+   local denom = torch.sqrt(state.v):div(math.sqrt(1 - beta2 ^ t)):add(eps)
+   x:addcdiv(-clr / (1 - beta1 ^ t), state.m, denom)
    return x, {fx}
 end
