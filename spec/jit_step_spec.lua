@@ -279,4 +279,27 @@ describe('a training step', function()
          assert.near(select(2, a:getParameters()), select(2, b:getParameters()), 1e-5)
       end
    end)
+
+   it('makes no garbage that the collector would have to be asked for', function()
+      local net = nn.Sequential()
+      for _ = 1, 2 do net:add(nn.Linear(32, 32)):add(nn.Tanh()) end
+      local x, dy = torch.randn(32768, 32), torch.randn(32768, 32)
+      local f = torch.compile(function()
+         net:forward(x)
+         net:backward(x, dy)
+      end)
+      for _ = 1, 3 do f() end
+      collectgarbage()
+      collectgarbage()
+      local cycles = 0
+      local function watch()
+         getmetatable(newproxy(true)).__gc = function()
+            cycles = cycles + 1
+            watch()
+         end
+      end
+      watch()
+      for _ = 1, 8 do f() end -- 8 results of several MB each
+      assert.equal(0, cycles)
+   end)
 end)

@@ -143,6 +143,7 @@ static void compare(plan *p, void *h, const perf *list, int n) {
   for (int k = 0; k < 3; k++) ready = (room[k] = rl_cuda_alloc(bytes[k])) && rl_cuda_zero_bytes(room[k], bytes[k]) == RL_OK && ready;
   for (int i = 0, tried = 0; i < n && ready && tried < CHOICES; i++) {
     if (list[i].status || list[i].memory > (size_t)MOST) continue;
+    if (list[i].time > 2 * list[0].time + 0.1f) break; /* in order of time, which includes the host's */
     tried++;
     take(p, &list[i], 0);
     double ms = time_of(p, h, room, mark);
@@ -234,6 +235,9 @@ rl_status cuda_cudnn_prefers_last(const cuda_conv *v, int what, const bool *copi
   turned.last = 1;
   if (v->dt == RL_F64) return RL_OK;
   RL_TRY(handle_here(&h));
+  /* Tensor cores take half types by eight channels that lie together; other orders only turn them first. */
+  if (v->dt != RL_F32 && v->groups == 1 && v->x[1] % 8 == 0 && v->y[1] % 8 == 0 && plan_for(&turned, what, h, &other) == RL_OK)
+    return *last = true, RL_OK;
   RL_TRY(plan_for(v, what, h, &plain));
   if (plan_for(&turned, what, h, &other) != RL_OK) return RL_OK; /* not supported: as it is */
   if (!plain->time || !other->time) return *last = v->dt != RL_F32, RL_OK;

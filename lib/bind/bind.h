@@ -62,6 +62,7 @@ bool bind_parse_dtype(const char *s, rl_dtype *dt, rl_device *dev, bool *storage
 
 /* Results. The pushers take over the reference. */
 int bind_push_tensor(lua_State *L, rl_tensor *t);
+int bind_push_result(lua_State *L, rl_tensor *t); /* of a plan: the collector is not asked before the program has had it */
 int bind_push_storage(lua_State *L, rl_storage *s);
 int bind_push_scalar(lua_State *L, rl_tensor *t);           /* number, or the rank-0 tensor itself when on the tape or fake */
 int bind_push_sizes(lua_State *L, int n, const int64_t *v); /* new LongStorage */
@@ -111,6 +112,7 @@ void bind_wrote(rl_tensor *t);                                        /* element
 
 /* The collector's share of native memory. */
 void bind_pressure(lua_State *L, int64_t bytes);
+void bind_debt(int64_t bytes);
 
 /* Registration. Module tables: functions go to C.torch, methods to every tensor metatable. */
 typedef struct bind_reg {

@@ -190,12 +190,18 @@ static int push_box(lua_State *L, const char *tag, void *p, int key) {
   return 1;
 }
 
-int bind_push_tensor(lua_State *L, rl_tensor *t) {
+int bind_push_result(lua_State *L, rl_tensor *t) {
   if (!t) return bind_raise(L, RL_ERR);
   int64_t bytes = 256;
   if (t->storage && __atomic_load_n(&t->storage->refs, __ATOMIC_RELAXED) == 1) bytes += t->storage->size * rl_dtypes[t->dtype].bytes;
   push_box(L, &bind_tag_tensor, t, BIND_MT_TENSOR(t->dtype, t->device));
-  bind_pressure(L, bytes);
+  bind_debt(bytes);
+  return 1;
+}
+
+int bind_push_tensor(lua_State *L, rl_tensor *t) {
+  bind_push_result(L, t);
+  bind_pressure(L, 0);
   return 1;
 }
 
@@ -340,6 +346,9 @@ static void pressure_step(lua_State *L) {
   gc_live = live_bytes();
   gc_since = 0;
 }
+
+/* Native bytes behind new boxes; negative: they are gone already. */
+void bind_debt(int64_t bytes) { gc_debt = RL_MAX(0, gc_debt + bytes); }
 
 /* Called for every new box with the native bytes behind it. */
 void bind_pressure(lua_State *L, int64_t bytes) {

@@ -143,11 +143,12 @@ static int graph_compile(lua_State *L) {
 }
 
 static int plan_finish(lua_State *L, plan_box *b) {
+  bind_pressure(L, 0); /* of the last run's results */
   memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
   luaL_checkstack(L, b->outputs + 4, "too many outputs");
   BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, NULL, b->out));
   int n = b->outputs;
-  for (int i = 0; i < n; i++) bind_push_tensor(L, b->out[i]);
+  for (int i = 0; i < n; i++) bind_push_result(L, b->out[i]);
   return n;
 }
 
@@ -215,6 +216,9 @@ static int held_gc(lua_State *L) {
 /* C.dropHeld(old, new) -> new: what old (nil or a record that nobody reads any more) holds is released. */
 static int plan_drop_held(lua_State *L) {
   if (!lua_isnil(L, 1) && !lua_rawequal(L, 1, 2)) {
+    const held *h = (const held *)luaL_checkudata(L, 1, BIND_HELD);
+    for (int i = 0; i < h->n; i++)
+      if (h->t[i] && h->t[i]->storage) bind_debt(-h->t[i]->storage->size * rl_dtypes[h->t[i]->dtype].bytes);
     lua_pushcfunction(L, held_gc);
     lua_pushvalue(L, 1);
     lua_call(L, 1, 0);
@@ -282,6 +286,7 @@ static int place_of(lua_State *L, int places, int i) {
 /* Runs the plan whose arguments are in place and deals with the outputs by places[k]: 0 is pushed, > 0 is what targets[places[k]] is set to, nil is
  * held. targets: index of a table, or 0. With places[0] the record of what is held is pushed last. */
 static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places) {
+  bind_pressure(L, 0);
   memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
   luaL_checkstack(L, b->outputs + 8, "too many outputs");
   int top = lua_gettop(L), pushed = 0;
@@ -302,14 +307,14 @@ static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places
       h->t[i] = t;
       bytes += 256 + (t->storage ? t->storage->size * rl_dtypes[t->dtype].bytes : 0); /* what the last record held is garbage now */
     } else if (!place) {
-      bind_push_tensor(L, t);
+      bind_push_result(L, t);
       pushed++;
     } else if (s == RL_OK) s = set_output(b->target[i], t);
   }
   BIND_TRY(L, s);
   if (h) {
     lua_pushvalue(L, top + 2);
-    bind_pressure(L, bytes);
+    bind_debt(bytes);
     pushed++;
   }
   return pushed;

@@ -286,7 +286,9 @@ static int core_drop_all(lua_State *L) {
   const rl_geom none = { .ndim = 1, .stride = { 1 } };
   for (int k = 1, n = lua_gettop(L); k <= n; k++) {
     rl_tensor *t = bind_tensor(L, k);
-    if (t->refs == 1) BIND_TRY(L, rl_tensor_set(t, NULL, &none));
+    if (t->refs != 1) continue;
+    if (t->storage && t->storage->refs <= 2) bind_debt(-t->storage->size * rl_dtypes[t->dtype].bytes); /* what it replaced is free */
+    BIND_TRY(L, rl_tensor_set(t, NULL, &none));
   }
   return 0;
 }
