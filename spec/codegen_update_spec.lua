@@ -23,6 +23,32 @@ describe('generated updates', function()
       end, { x, w, b }, nil, 1e-5)
       assert.same({ 1, 1 }, { info.kernels, info.calls })
    end)
+   it('over zeros clear their result themselves', function()
+      local i = torch.LongTensor{ 2, 5, 2, 1 }
+      for _, kind in ipairs{ 'float', 'double', 'half', 'long', 'byte' } do
+         local x = torch.LongTensor(4, 3):random(9)[kind](torch.LongTensor(4, 3):random(9))
+         local info = plan.check(function(k, s)
+            return s.new(6, 3):zero():indexAdd(1, k, s), s.new(6, 3):zero():indexCopy(1, k, s), s.new(3, 6):zero():indexAdd(2, k, s:t())
+         end, { i, x }, nil, 0, kind)
+         assert.same({ 1, 3, 128 }, { info.kernels, info.calls, info.arenaBytes }, kind) -- the kernel makes indices begin at 0
+      end
+      local at = torch.LongTensor(4, 3):random(5)
+      local info = plan.check(function(k, s)
+         return s.new(5, 3):zero():scatter(1, k, s), s.new(5, 3):zero():scatterAdd(1, k, s), s.new(7, 2):zero():indexFill(1, k:select(2, 1), 4)
+      end, { at, torch.randn(4, 3) }, nil, 0)
+      assert.equal(3, info.calls)
+   end)
+   it('add rows in the order of the indices, by parts of a large result', function()
+      local k, s = torch.LongTensor(3000):random(700), torch.randn(3000, 300):float()
+      plan.check(function(i, x) return x.new(700, 300):zero():indexAdd(1, i, x) end, { k, s }, nil, 0)
+      local want = torch.FloatTensor(700, 300):zero()
+      for i = 1, 3000 do want[k[i]]:add(s[i]) end
+      assert.equal(0, (torch.FloatTensor(700, 300):zero():indexAdd(1, k, s) - want):abs():max())
+      local got = torch.FloatTensor(700, 300):fill(1):indexAdd(1, k, s:t():contiguous():t())
+      want = torch.FloatTensor(700, 300):fill(1)
+      for i = 1, 3000 do want[k[i]]:add(s[i]) end
+      assert.equal(0, (got - want):abs():max())
+   end)
    it('swap two inputs', function()
       plan.check(function(a, b)
          local t = a:clone()

@@ -21,6 +21,8 @@ static rl_status check_index(rl_op op, const rl_tensor *idx, int64_t n) {
     if ((uint64_t)p[w.off[0]] >= (uint64_t)n) return bad_index(op, p[w.off[0]], at, n);
   return RL_OK;
 }
+/* The content that indexed elements go over; a plan leaves it out where it is 0 everywhere. */
+static rl_status lay_base(rl_tensor *out, const rl_tensor *base) { return base ? rl_move(out, base) : rl_move_zero(out); }
 static int64_t dim_size(const rl_tensor *t, int d) { return t->ndim ? t->size[d] : 1; }
 static int64_t dim_stride(const rl_tensor *t, int d) { return t->ndim ? t->stride[d] : 0; }
 
@@ -48,7 +50,7 @@ RL_KERNEL(scatter) {
   int dim = (int)a->v[0].i;
   const rl_tensor *idx = in[1], *src = in[2], *t[] = { out[0], src, idx };
   RL_TRY(check_index(op, idx, dim_size(out[0], dim)));
-  RL_TRY(rl_move(out[0], in[0]));
+  RL_TRY(lay_base(out[0], in[0]));
   if (!rl_numel(idx)) return RL_OK;
   int64_t n = dim_size(idx, dim), so = dim_stride(out[0], dim), ss = dim_stride(src, dim), si = dim_stride(idx, dim);
   void *d = rl_data(out[0]);
@@ -68,7 +70,7 @@ RL_KERNEL(scatter_add) {
   int dim = (int)a->v[0].i;
   const rl_tensor *idx = in[1], *src = in[2], *t[] = { out[0], src, idx };
   RL_TRY(check_index(op, idx, dim_size(out[0], dim)));
-  RL_TRY(rl_move(out[0], in[0]));
+  RL_TRY(lay_base(out[0], in[0]));
   if (!rl_numel(idx)) return RL_OK;
   int64_t n = dim_size(idx, dim), so = dim_stride(out[0], dim), ss = dim_stride(src, dim), si = dim_stride(idx, dim);
   void *d = rl_data(out[0]);
@@ -127,7 +129,7 @@ RL_KERNEL(index_copy) {
   int dim = (int)a->v[0].i;
   int64_t n = rl_numel(in[1]);
   RL_TRY(check_index(op, in[1], dim_size(out[0], dim)));
-  RL_TRY(rl_move(out[0], in[0]));
+  RL_TRY(lay_base(out[0], in[0]));
   for (int64_t i = 0; i < n; i++) {
     rl_tensor d = slice_at(out[0], dim, index_at(in[1], i)), s = slice_at(in[2], dim, i);
     RL_TRY(rl_move(&d, &s));
@@ -156,12 +158,48 @@ static void add_slice(rl_tensor *d, const rl_tensor *s) {
 #undef ADD
 }
 
+enum { ADD_PARTS = 16, ADD_SHARED = 1 << 17 };
+
+/* Rows lo..hi of the contiguous result d take theirs from src, in the order of the indices. */
+static void add_rows(rl_tensor *d, const rl_tensor *idx, const rl_tensor *src, int64_t lo, int64_t hi) {
+  int64_t n = rl_numel(idx), row = numel_but(d, 0);
+  void *pd = rl_data(d);
+  const void *ps = rl_data(src);
+#define ADD(S, C, LD, ST) \
+  for (int64_t i = 0; i < n; i++) { \
+    int64_t at = index_at(idx, i); \
+    if (at < lo || at >= hi) continue; \
+    S *e = (S *)pd + at * row; \
+    const S *f = (const S *)ps + i * row; \
+    for (int64_t k = 0; k < row; k++) e[k] = ST((C)(LD(e[k]) + LD(f[k]))); \
+  }
+  BY_DTYPE(d->dtype, ADD)
+#undef ADD
+}
+
+/* Parts of the result, each by one thread: no sum depends on how many there are. */
+static void index_add_rows(rl_tensor *d, bool clear, const rl_tensor *idx, const rl_tensor *src) {
+  int64_t rows = d->size[0], row = numel_but(d, 0);
+  bool shared = (clear ? rows : rl_numel(idx)) * row > ADD_SHARED;
+#pragma omp parallel for schedule(static) if (shared)
+  for (int p = 0; p < (shared ? ADD_PARTS : 1); p++) {
+    int64_t lo = shared ? rows * p / ADD_PARTS : 0, hi = shared ? rows * (p + 1) / ADD_PARTS : rows;
+    if (clear) memset((char *)rl_data(d) + lo * row * esize(d), 0, (size_t)((hi - lo) * row * esize(d)));
+    add_rows(d, idx, src, lo, hi);
+  }
+}
+
 RL_KERNEL(index_add) {
   RL_KERNEL_UNUSED;
   int dim = (int)a->v[0].i;
   int64_t n = rl_numel(in[1]);
   RL_TRY(check_index(op, in[1], dim_size(out[0], dim)));
-  RL_TRY(rl_move(out[0], in[0]));
+  bool rows = rows_fast(out[0], in[2], dim) && rl_numel(out[0]);
+  if (!rows || in[0]) RL_TRY(lay_base(out[0], in[0]));
+  if (rows) {
+    index_add_rows(out[0], !in[0], in[1], in[2]);
+    return RL_OK;
+  }
   for (int64_t i = 0; i < n; i++) {
     rl_tensor d = slice_at(out[0], dim, index_at(in[1], i)), s = slice_at(in[2], dim, i);
     add_slice(&d, &s);
@@ -174,7 +212,7 @@ RL_KERNEL(index_fill) {
   int dim = (int)a->v[0].i;
   int64_t n = rl_numel(in[1]);
   RL_TRY(check_index(op, in[1], dim_size(out[0], dim)));
-  RL_TRY(rl_move(out[0], in[0]));
+  RL_TRY(lay_base(out[0], in[0]));
   for (int64_t i = 0; i < n; i++) {
     rl_tensor d = slice_at(out[0], dim, index_at(in[1], i)), s = d;
     s.storage = in[2]->storage, s.offset = in[2]->offset;
@@ -205,8 +243,8 @@ RL_KERNEL(take) {
 RL_KERNEL(put_add) {
   RL_KERNEL_UNUSED;
   const rl_tensor *idx = in[1];
-  RL_TRY(check_index(op, idx, rl_numel(in[0])));
-  RL_TRY(rl_move(out[0], in[0]));
+  RL_TRY(check_index(op, idx, rl_numel(out[0])));
+  RL_TRY(lay_base(out[0], in[0]));
   int64_t n = rl_numel(idx);
   void *d = rl_data(out[0]);
   const void *s = rl_data(in[2]);
@@ -215,7 +253,7 @@ RL_KERNEL(put_add) {
     S *e = (S *)d + element(out[0], ((int64_t *)rl_data(idx))[element(idx, i)]); \
     *e = ST((C)(LD(*e) + LD(((const S *)s)[element(in[2], i)]))); \
   }
-  BY_DTYPE(in[0]->dtype, P)
+  BY_DTYPE(out[0]->dtype, P)
 #undef P
   return RL_OK;
 }

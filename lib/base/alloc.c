@@ -203,6 +203,17 @@ static void alloc_count(int64_t size) {
   alloc_unlock();
 }
 
+/* Bytes that may stay cached whatever the peak was. */
+static int64_t alloc_limit(void) { return RL_MAX(ALLOC_CACHE_MIN, alloc_stats.live); }
+
+/* Whether more is cached than that: it goes back before the process grows. */
+static bool alloc_hoards(void) {
+  alloc_lock();
+  bool more = alloc_stats.cached > alloc_limit();
+  alloc_unlock();
+  return more;
+}
+
 void *rl_alloc(size_t bytes) {
   size_t size;
   if (bytes <= SMALL_MAX && SMALL_MAX) {
@@ -217,6 +228,7 @@ void *rl_alloc(size_t bytes) {
   int c = alloc_class(bytes, &size);
   void *p = alloc_pop(c, size);
   if (p) return p;
+  if (size >= MAP_BYTES && alloc_hoards()) rl_mem_release_cache();
   p = system_take(size);
   if (!p) {
     rl_mem_release_cache();
@@ -230,13 +242,15 @@ void *rl_alloc(size_t bytes) {
   return p;
 }
 
-/* Under AddressSanitizer nothing is cached, so that it sees every use after free. */
+/* Cached are as many bytes as are in use, and all that fits below the peak: a plan whose arena is larger than everything else finds it again.
+ * Under AddressSanitizer nothing is cached, so that it sees every use after free. */
 static bool alloc_keeps(size_t size) {
 #if defined(__SANITIZE_ADDRESS__)
   (void)size;
   return false;
 #else
-  return alloc_stats.cached + (int64_t)size <= RL_MAX(ALLOC_CACHE_MIN, alloc_stats.live);
+  int64_t cached = alloc_stats.cached + (int64_t)size;
+  return cached <= alloc_limit() || alloc_stats.live + cached <= alloc_stats.peak;
 #endif
 }
 

@@ -5,6 +5,7 @@
 #include "cg.h"
 #include "../graph/impl.h"
 #include "../tensor/random.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -510,11 +511,12 @@ static void mark_uniform(cg *c) {
 
 /* ---- sums with zero ---- */
 
+static bool is_clear(double f) { return f == 0 && !signbit(f); }
 static bool is_zero(const cg *c, int i) {
   for (int depth = 0; depth < 8; depth++) {
     const cg_node *n = &c->node[cg_root(c, i)];
-    if (n->op == RL_G_CONST) return n->type.dtype == RL_I64 ? n->at->v[0].i == 0 : n->at->v[0].f == 0;
-    if (is_op(n->op, "full")) return n->at->v[0].f == 0;
+    if (n->op == RL_G_CONST) return n->type.dtype == RL_I64 ? n->at->v[0].i == 0 : is_clear(n->at->v[0].f);
+    if (is_op(n->op, "full")) return is_clear(n->at->v[0].f);
     if (!n->uniform || n->nin != 1 || (n->op != RL_G_CAST && !is_op(n->op, "cast"))) return false;
     i = n->in[0];
   }
@@ -605,6 +607,15 @@ static rl_status fold_cast(cg *c, int i) {
   return RL_OK;
 }
 
+/* Whether operand k of a call is what it writes its elements over, and all of it is 0: the kernel clears its result itself. */
+static bool cleared_base(const cg *c, const cg_node *n, int k) {
+  static const char *const over[] = { "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "put_add" };
+  if (c->cuda || n->kind != CG_CALL || k) return false;
+  for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+    if (is_op(n->op, over[i])) return is_zero(c, n->in[0]);
+  return false;
+}
+
 /* Calls read memory: a number that one reads is copied there. */
 static rl_status calls_read_memory(cg *c) {
   int n = c->n;
@@ -615,6 +626,10 @@ static rl_status calls_read_memory(cg *c) {
       int v = c->node[i].in[k];
       if (v < 0) continue;
       int r = cg_root(c, v);
+      if (cleared_base(c, &c->node[i], k)) {
+        c->node[i].in[k] = -1;
+        continue;
+      }
       if (c->node[r].op != RL_G_NUMBER && c->node[r].op != RL_G_CONST && !c->node[r].uniform) continue;
       int m = add_node(c, RL_G_CAST, CG_PW, &c->node[v].type, &v, 1, -1);
       if (m < 0) return RL_OOM;
