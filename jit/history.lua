@@ -413,10 +413,11 @@ local function node(p, held, l, args, r, made)
       if x.flag then xs[i]:requiresGrad(true) end
    end
    for i, k in ipairs(level.ys) do ys[i] = made[p.j.ys[k]] end
+   local n = #ys -- the node keeps this function: with ys in it, results that no backward reaches would keep themselves
    C.custom(xs, ys, function(...)
       local dys = {...}
       local back = C.gradEnabled() and second or first
-      return back(p, held, l, M.given(dys, #ys), dys)
+      return back(p, held, l, M.given(dys, n), dys)
    end, true)
 end
 

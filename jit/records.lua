@@ -176,9 +176,10 @@ function M.attach(record, xs)
    local unit, used, ys = held.desc.j.units[k], {}, {}
    local y = result(unit.shape, ys)
    for i, x in ipairs(unit.xs) do used[i] = xs[x.at] end
+   local n = #ys -- not ys: see node in history.lua
    C.custom(used, ys, function(...)
       local dys = {...}
-      return history.first(held.desc, held, k, history.given(dys, #ys), dys)
+      return history.first(held.desc, held, k, history.given(dys, n), dys)
    end, true)
    return y
 end

@@ -310,4 +310,16 @@ describe('a gradient that leaves a compiled function', function()
       assert.is_true(C.memory().live - before < 12000, tostring(C.memory().live - before))
       assert.near(y:totable(), z:totable(), 1e-9)
    end)
+
+   it('lets go of results that no backward reaches', function()
+      for _, backend in ipairs {'c', 'eager'} do
+         local c = torch.compile(function(x) return torch.exp(torch.tanh(x)) end, {backend = backend})
+         local alive = setmetatable({}, {__mode = 'v'})
+         for i = 1, 10 do alive[i] = c(torch.ones(5):requiresGrad(true)) end
+         for _ = 1, 4 do collectgarbage() end
+         local n = 0
+         for _ in pairs(alive) do n = n + 1 end
+         assert.is_true(n <= 1, n .. ' of 10 results are alive') -- the stack may hold the last one
+      end
+   end)
 end)
