@@ -8,6 +8,6 @@ describe('a GPU in software', function()
       local pipe = assert(io.popen 'sh spec/support/cuda/run.sh luajit /usr/bin/busted spec/cuda_compile_spec.lua 2>&1')
       local text = pipe:read '*a'
       pipe:close()
-      assert.truthy(text:find('6 passed, 0 failed, 0 skipped', 1, true), text)
+      assert.is_true((tonumber(text:match '(%d+) passed, 0 failed, 0 skipped') or 0) >= 9, text)
    end)
 end)

@@ -197,6 +197,89 @@ static int f_types(lua_State *L) {
   return 1;
 }
 
+/* ---- streams and events; stream 0 is the one in use at first ---- */
+
+static int f_reserve_streams(lua_State *L) {
+  BIND_TRY(L, rl_cuda_reserve_streams((int)bind_int(L, 1)));
+  return 0;
+}
+static int f_streams(lua_State *L) {
+  BIND_TRY(L, rl_cuda_need());
+  lua_pushinteger(L, rl_cuda_streams());
+  return 1;
+}
+static int f_set_stream(lua_State *L) {
+  BIND_TRY(L, rl_cuda_set_stream((int)bind_int(L, 1)));
+  return 0;
+}
+static int f_get_stream(lua_State *L) {
+  lua_pushinteger(L, rl_cuda_stream());
+  return 1;
+}
+static int f_stream_sync(lua_State *L) {
+  BIND_TRY(L, rl_cuda_stream_sync((int)bind_int(L, 1)));
+  return 0;
+}
+/* C.cuda.streamWait(waiter, other) */
+static int f_stream_wait(lua_State *L) {
+  BIND_TRY(L, rl_cuda_stream_wait((int)bind_int(L, 1), (int)bind_int(L, 2)));
+  return 0;
+}
+
+#define EVENT "cutorch.Event"
+static void *event_at(lua_State *L, int i) { return *(void **)luaL_checkudata(L, i, EVENT); }
+static int f_event(lua_State *L) {
+  void **e = (void **)lua_newuserdata(L, sizeof *e);
+  *e = NULL;
+  luaL_getmetatable(L, EVENT);
+  lua_setmetatable(L, -2);
+  *e = rl_cuda_event_new();
+  return *e ? 1 : bind_raise(L, RL_ERR);
+}
+static int event_gc(lua_State *L) {
+  if (event_at(L, 1)) rl_cuda_event_free(event_at(L, 1));
+  *(void **)lua_touserdata(L, 1) = NULL;
+  return 0;
+}
+/* e:record(), e:wait(), e:synchronize() -> e */
+static int event_record(lua_State *L) {
+  BIND_TRY(L, rl_cuda_event_record(event_at(L, 1)));
+  lua_settop(L, 1);
+  return 1;
+}
+static int event_wait(lua_State *L) {
+  BIND_TRY(L, rl_cuda_event_wait(event_at(L, 1)));
+  lua_settop(L, 1);
+  return 1;
+}
+static int event_sync(lua_State *L) {
+  BIND_TRY(L, rl_cuda_event_sync(event_at(L, 1)));
+  lua_settop(L, 1);
+  return 1;
+}
+/* first:elapsed(second) -> milliseconds between them */
+static int event_elapsed(lua_State *L) {
+  double ms;
+  BIND_TRY(L, rl_cuda_event_elapsed(event_at(L, 1), event_at(L, 2), &ms));
+  lua_pushnumber(L, ms);
+  return 1;
+}
+static void event_class(lua_State *L) {
+  static const luaL_Reg methods[] = {
+    { "record", event_record }, { "wait", event_wait }, { "synchronize", event_sync }, { "elapsed", event_elapsed }
+  };
+  luaL_newmetatable(L, EVENT);
+  lua_pushcfunction(L, event_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+    lua_pushcfunction(L, methods[i].func);
+    lua_setfield(L, -2, methods[i].name);
+  }
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
 static const bind_reg functions[] = { { "count", f_count },
                                       { "getDevice", f_get_device },
                                       { "setDevice", f_set_device },
@@ -213,6 +296,13 @@ static const bind_reg functions[] = { { "count", f_count },
                                       { "source", f_source },
                                       { "nvrtc", f_nvrtc },
                                       { "types", f_types },
+                                      { "reserveStreams", f_reserve_streams },
+                                      { "getNumStreams", f_streams },
+                                      { "setStream", f_set_stream },
+                                      { "getStream", f_get_stream },
+                                      { "streamSynchronize", f_stream_sync },
+                                      { "streamWait", f_stream_wait },
+                                      { "event", f_event },
                                       { NULL, NULL } };
 
 void bind_open_cuda(lua_State *L) {
@@ -224,4 +314,5 @@ void bind_open_cuda(lua_State *L) {
   }
   lua_setfield(L, -2, "cuda");
   lua_pop(L, 1);
+  event_class(L);
 }
