@@ -61,8 +61,8 @@ describe('GradScaler', function()
    it('keeps gradients that vanish in Half, in eager and compiled steps', function()
       local function train(compile)
          torch.manualSeed(1)
-         local net, params, grads = nn.Linear(6, 2):float(), nil, nil
-         params, grads = net:getParameters()
+         local net = nn.Linear(6, 2):float()
+         local params, grads = net:getParameters()
          local data, dy, s = torch.FloatTensor(4, 6):uniform(), torch.FloatTensor(4, 2):fill(2e-8), torch.GradScaler {scale = 65536}
          local function gradients()
             torch.autocast('Half', function()
