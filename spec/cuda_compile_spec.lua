@@ -127,6 +127,26 @@ describe('compiled on CUDA', function()
       for i = 1, 4 do assert.near(f(x):float(), want[i], 1e-6) end
    end)
 
+   gpu('what is written over zeros needs none in memory', function()
+      local idx, src = torch.LongTensor(30):random(7):add(-1):type('torch.CudaLongTensor'), torch.CudaTensor(30, 4):uniform(-1, 1)
+      local wide = idx:view(30, 1):expand(30, 4):contiguous()
+      local texts = {}
+      local function backend(graph)
+         local plan = graph:compile()
+         texts[#texts + 1] = plan:describe()
+         return function(...) return plan:call(...) end
+      end
+      local calls = {
+         function(s) return C.op.index_add(s.new(7, 4):zero(), idx, s, 0) end,
+         function(s) return C.op.scatter_add(s.new(7, 4):zero(), wide, s, 0) end,
+         function(s) return C.op.put_add(s.new(7, 4):zero(), idx, s:narrow(2, 1, 1):contiguous():view(30)) end,
+      }
+      for k, f in ipairs(calls) do
+         assert.near(torch.compile(f, {fullgraph = true, backend = backend})(src):float(), f(src):float(), 1e-5)
+         assert.is_nil(texts[k]:find(' kernel ', 1, true), texts[k])
+      end
+   end)
+
    gpu('a large value that is wanted again behind a call is computed there', function()
       local x, dy = torch.CudaBFloat16Tensor(8, 200, 4):copy(torch.FloatTensor(8, 200, 4):uniform(-1, 1)), torch.CudaBFloat16Tensor(8, 200, 4):fill(1)
       local function f(a, g) -- softmax's gradient reads its result, which a product wants in a half type

@@ -131,6 +131,8 @@ rl_status rl_cuda_fill(rl_tensor *dst, double v) {
   return cast_to(dst, &w);
 }
 
+rl_status cuda_base(rl_tensor *r, const rl_tensor *base) { return base ? rl_cuda_move(r, base) : rl_cuda_fill(r, 0); }
+
 /* Reductions. */
 static int join(int n, int64_t *size, int64_t *s1, int64_t *s2) {
   int w = 0;

@@ -29,6 +29,7 @@ rl_cuda_fn *cuda_prim_fn(rl_dtype dt, const char *file, const char *entry);
 rl_status cuda_run_ew(rl_cuda_fn *f, rl_op op, cuda_ew *e);
 rl_status rl_cuda_move(rl_tensor *dst, const rl_tensor *src); /* same shape and dtype, any strides */
 rl_status rl_cuda_fill(rl_tensor *dst, double v);
+rl_status cuda_base(rl_tensor *r, const rl_tensor *base); /* what is written over: base, or zeros for NULL */
 /* r (n positions along dim, each at most once a line) takes src at the places that idx names, in the order of idx. */
 rl_status cuda_sorted_write(rl_op op, const rl_tensor *idx, const rl_tensor *src, rl_tensor *r, int dim, bool add);
 static inline int64_t cuda_dim_size(const rl_tensor *t, int d) { return t->ndim ? t->size[d] : 1; }

@@ -165,14 +165,14 @@ RL_CUDA_KERNEL(put_add) {
   rl_tensor *idx = NULL, *src = NULL, *r = NULL;
   bool direct = rl_is_contiguous(out[0]);
   if (!direct && !(r = rl_tensor_empty((rl_dtype)out[0]->dtype, RL_CUDA, out[0]->ndim, out[0]->size))) return RL_OOM;
-  rl_status s = rl_cuda_move(direct ? out[0] : r, in[0]);
+  rl_status s = cuda_base(direct ? out[0] : r, in[0]);
   if (s == RL_OK) s = rl_contiguous(in[1], &idx);
   if (s == RL_OK) s = rl_contiguous(in[2], &src);
-  if (s == RL_OK && rl_numel(idx) && rl_numel(in[0])) {
+  if (s == RL_OK && rl_numel(idx) && rl_numel(out[0])) {
     rl_tensor fi = *idx, fs = *src, fr = direct ? *out[0] : *r;
     fi.ndim = fs.ndim = fr.ndim = 1;
     fi.stride[0] = fs.stride[0] = fr.stride[0] = 1;
-    fi.size[0] = fs.size[0] = rl_numel(idx), fr.size[0] = rl_numel(in[0]);
+    fi.size[0] = fs.size[0] = rl_numel(idx), fr.size[0] = rl_numel(out[0]);
     s = cuda_sorted_write(op, &fi, &fs, &fr, 0, true);
   }
   if (s == RL_OK && !direct) s = rl_cuda_move(out[0], r);

@@ -96,7 +96,7 @@ static rl_status scatter(rl_op op, rl_tensor *const *in, const rl_attrs *a, rl_t
   const rl_tensor *idx = in[1], *src = in[2];
   cuda_ew e;
   RL_TRY(index_here(op, idx, dim_size(r, dim), &e));
-  RL_TRY(rl_cuda_move(r, in[0]));
+  RL_TRY(cuda_base(r, in[0]));
   if (!rl_numel(idx)) return RL_OK;
   if (idx->ndim == 1 && src->device == RL_CUDA && rl_numel(idx) > 64) return cuda_sorted_write(op, idx, src, r, dim, mode == 1);
   cuda_ew_init(&e, idx, idx->ndim ? dim : -1, 3, (const rl_tensor *[]){ r, src, idx });
@@ -154,7 +154,7 @@ static rl_status index_write(rl_op op, rl_tensor *const *in, const rl_attrs *a, 
   rl_tensor w = index_along(in[1], r, dim), src = *in[2];
   cuda_ew e;
   RL_TRY(index_here(op, in[1], dim_size(r, dim), &e));
-  RL_TRY(rl_cuda_move(r, in[0]));
+  RL_TRY(cuda_base(r, in[0]));
   if (!rl_numel(in[1]) || !rl_numel(r)) return RL_OK;
   bool wide = r->dtype == RL_F32 || r->dtype == RL_F64;
   if (mode == 1 && wide && !rl_cuda_deterministic() && r->ndim && src.device == RL_CUDA && rl_numel(in[1]) > 8)

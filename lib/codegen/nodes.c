@@ -610,7 +610,7 @@ static rl_status fold_cast(cg *c, int i) {
 /* Whether operand k of a call is what it writes its elements over, and all of it is 0: the kernel clears its result itself. */
 static bool cleared_base(const cg *c, const cg_node *n, int k) {
   static const char *const over[] = { "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "put_add" };
-  if (c->cuda || n->kind != CG_CALL || k) return false;
+  if (n->kind != CG_CALL || k) return false;
   for (size_t i = 0; i < sizeof over / sizeof *over; i++)
     if (is_op(n->op, over[i])) return is_zero(c, n->in[0]);
   return false;
