@@ -302,4 +302,31 @@ describe('a training step', function()
       for _ = 1, 8 do f() end -- 8 results of several MB each
       assert.equal(0, cycles)
    end)
+
+   it('finds the memory of its last run again, though the arena is larger than all that stays', function()
+      local C = require 'relume.core'
+      local net = nn.Sequential()
+      for _ = 1, 12 do net:add(nn.Linear(64, 64)):add(nn.Tanh()) end
+      local x, y, criterion = torch.randn(32768, 64), torch.randn(32768, 64), nn.MSECriterion()
+      local params, grads = net:getParameters()
+      local f = torch.compile(function()
+         return optim.sgd(function()
+            grads:zero()
+            local out = net:forward(x)
+            local loss = criterion:forward(out, y)
+            net:backward(x, criterion:backward(out, y))
+            return loss, grads
+         end, params, { learningRate = 0.1 })
+      end, { outputs = false, fullgraph = true })
+      for _ = 1, 4 do f() end
+      local function missed()
+         local m = C.memory()
+         return m.allocs - m.hits
+      end
+      if C.memory().cached > 0 then -- AddressSanitizer's build keeps nothing
+         local before = missed()
+         for _ = 1, 3 do f() end
+         assert.is_true(missed() - before < 3, missed() - before)
+      end
+   end)
 end)

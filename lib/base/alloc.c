@@ -242,7 +242,8 @@ void *rl_alloc(size_t bytes) {
   return p;
 }
 
-/* Cached are as many bytes as are in use, and all that fits below the peak: a plan whose arena is larger than everything else finds it again.
+/* Cached are as many bytes as are in use, and all that fits below the peak or a little above, as not all that is cached was in use at the peak: a
+ * plan whose arena is larger than everything else finds it again.
  * Under AddressSanitizer nothing is cached, so that it sees every use after free. */
 static bool alloc_keeps(size_t size) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -250,7 +251,7 @@ static bool alloc_keeps(size_t size) {
   return false;
 #else
   int64_t cached = alloc_stats.cached + (int64_t)size;
-  return cached <= alloc_limit() || alloc_stats.live + cached <= alloc_stats.peak;
+  return cached <= alloc_limit() || alloc_stats.live + cached <= alloc_stats.peak + alloc_stats.peak / 4;
 #endif
 }
 
