@@ -127,6 +127,22 @@ describe('compiled on CUDA', function()
       for i = 1, 4 do assert.near(f(x):float(), want[i], 1e-6) end
    end)
 
+   gpu("a convolution's bias is added where its result is read", function()
+      local texts, x, w, b = {}, torch.FloatTensor(2, 3, 6, 7):uniform(-1, 1), torch.FloatTensor(4, 3, 3, 3):uniform(-1, 1), torch.FloatTensor(9):uniform(-1, 1)
+      local function backend(graph)
+         local plan = graph:compile()
+         texts[#texts + 1] = plan:describe()
+         return function(...) return plan:call(...) end
+      end
+      local function f(p, q, r)
+         local y = C.op.conv2d(p, q, r:narrow(1, 2, 4), {1, 1}, {1, 1}, {1, 1}, 1)
+         return torch.tanh(y), y:sum(1)
+      end
+      local want, got = {f(x, w, b)}, {torch.compile(f, {fullgraph = true, backend = backend})(x:cuda(), w:cuda(), b:cuda())}
+      for k = 1, 2 do assert.near(got[k]:float(), want[k], 1e-5) end
+      assert.truthy(texts[1]:find('kernel add,', 1, true), texts[1])
+   end)
+
    gpu('what is written over zeros needs none in memory', function()
       local idx, src = torch.LongTensor(30):random(7):add(-1):type('torch.CudaLongTensor'), torch.CudaTensor(30, 4):uniform(-1, 1)
       local wide = idx:view(30, 1):expand(30, 4):contiguous()

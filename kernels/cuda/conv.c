@@ -104,6 +104,9 @@ static bool lies_last(const rl_tensor *t) {
   return true;
 }
 
+/* The library's fast kernels read sixteen bytes at once. */
+static bool lines_up(const rl_tensor *t) { return ((uintptr_t)rl_data(t) & 15) == 0; }
+
 /* (n, c, h w) to (n, h w, c) between dense tensors of t's sizes, or back. */
 static rl_status turn(rl_op op, const rl_tensor *t, void *from, void *to, bool back) {
   int64_t c = t->size[1], l = t->size[2] * t->size[3];
@@ -116,7 +119,7 @@ static rl_status turn(rl_op op, const rl_tensor *t, void *from, void *to, bool b
 /* Dense memory with channels innermost: t's own where it lies so, else a copy. */
 static rl_status last_copy(rl_op op, rl_tensor *t, bool target, rl_tensor **out) {
   rl_tensor *c = NULL;
-  if (lies_last(t)) return *out = rl_tensor_retain(t), RL_OK;
+  if (lies_last(t) && lines_up(t)) return *out = rl_tensor_retain(t), RL_OK;
   if (!(*out = rl_tensor_empty((rl_dtype)t->dtype, RL_CUDA, 4, t->size))) return RL_OOM;
   if (target) return RL_OK;
   RL_TRY(rl_contiguous(t, &c));
@@ -146,9 +149,9 @@ static rl_status run_plain(rl_op op, const cuda_conv *v, pass what, rl_tensor *c
   rl_tensor *c[3] = { NULL };
   rl_status s = RL_OK;
   for (int k = 0; k < 3 && s == RL_OK; k++) {
-    if (k != target) s = rl_contiguous(in[k], &c[k]);
-    else if (rl_is_contiguous(in[k])) c[k] = rl_tensor_retain(in[k]);
+    if (rl_is_contiguous(in[k]) && lines_up(in[k])) c[k] = rl_tensor_retain(in[k]);
     else if (!(c[k] = rl_tensor_empty((rl_dtype)v->dt, RL_CUDA, 4, in[k]->size))) s = RL_OOM;
+    else if (k != target) s = rl_cuda_move(c[k], in[k]);
   }
   if (s == RL_OK && cuda_cudnn_there()) s = cuda_cudnn_run(v, what, rl_data(c[0]), rl_data(c[1]), rl_data(c[2]));
   else if (s == RL_OK) s = by_patches(op, v, what, c[0], c[1], c[2]);
@@ -164,7 +167,7 @@ static rl_status run(rl_op op, const cuda_conv *v, pass what, rl_tensor *x, rl_t
   bool last = false, copies[3];
   if (!rl_numel(in[target])) return RL_OK;
   if (!rl_numel(x) || !rl_numel(w) || !rl_numel(y)) return rl_cuda_fill(in[target], 0);
-  for (int k = 0; k < 3; k++) copies[k] = !lies_last(in[k]);
+  for (int k = 0; k < 3; k++) copies[k] = !lies_last(in[k]) || !lines_up(in[k]);
   if (cuda_cudnn_there()) RL_TRY(cuda_cudnn_prefers_last(v, what, copies, &last));
   return last ? run_last(op, v, what, in, target) : run_plain(op, v, what, in, target);
 }

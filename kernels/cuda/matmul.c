@@ -97,7 +97,7 @@ static void *layout_of(const mat *m, int64_t batch) {
 /* Products that were made before: descriptors, layouts and the algorithm the library chose. */
 typedef struct shape {
   int64_t rows[3], cols[3], ld[3], step[3], batch;
-  int trans[3], dt, out, compute, dev;
+  int trans[3], align[3], dt, out, compute, dev;
 } shape;
 typedef struct made {
   struct made *next;
@@ -140,17 +140,25 @@ static double time_of(const made *m, const lt_result *how, const mat *x, const m
 /* Of the library's proposals the fastest here, tried on the operands themselves with a result of their own. */
 static void tune(made *m, const lt_result *all, int n, const mat *x, const mat *y, const mat *r) {
   size_t bytes = (size_t)(m->key.batch * RL_MAX(r->rows * r->ld, m->key.step[2])) * (size_t)rl_dtypes[m->key.out].bytes;
-  void *mark[2] = { rl_cuda_event_new(), rl_cuda_event_new() }, *to = rl_cuda_alloc(bytes);
+  size_t skew = (size_t)m->key.align[2] % 256; /* lined up as the result is */
+  void *mark[2] = { rl_cuda_event_new(), rl_cuda_event_new() };
+  char *to = rl_cuda_alloc(bytes + skew);
   double best = -1;
   for (int i = 0; i < n && to && mark[0] && mark[1]; i++) {
-    double t = time_of(m, &all[i], x, y, to, mark);
+    double t = time_of(m, &all[i], x, y, to + skew, mark);
     if (t < 0 || (best >= 0 && t >= best)) continue;
     best = t;
     m->best = all[i];
   }
-  if (to) rl_cuda_free(to, bytes, rl_cuda_place());
+  if (to) rl_cuda_free(to, bytes + skew, rl_cuda_place());
   for (int i = 0; i < 2; i++)
     if (mark[i]) rl_cuda_event_free(mark[i]);
+}
+
+/* Parts of a list of parameters begin anywhere: kernels that read more at once than lines up are none for them. */
+static int alignment(const void *p) {
+  uintptr_t at = (uintptr_t)p | 256;
+  return (int)(at & -at);
 }
 
 static rl_status make_product(const shape *k, const mat *x, const mat *y, const mat *r, made *m) {
@@ -164,9 +172,19 @@ static rl_status make_product(const shape *k, const mat *x, const mat *y, const 
   if (!s) s = lt.desc_set(m->desc, 4, &tb, sizeof tb);
   if (!s) s = lt.pref(&pref);
   if (!s) s = lt.pref_set(pref, 1, &limit, sizeof limit);
-  if (!s && m->a && m->b && m->c) s = lt.heuristic(handle[k->dev], m->desc, m->a, m->b, m->c, m->c, pref, CHOICES, all, &found);
+  if (!s && !(m->a && m->b && m->c)) s = -1;
+  for (int any = 0; any < 2 && !s && !found; any++) { /* it may know none that is safe by its own rules: then what it takes for lined up operands */
+    const int lined[4] = { k->align[1], k->align[0], k->align[2], k->align[2] };
+    for (int i = 0; i < 4 && !s; i++) {
+      uint32_t bytes = any ? 256 : (uint32_t)lined[i];
+      s = lt.pref_set(pref, 5 + i, &bytes, sizeof bytes);
+    }
+    int h = s ? s : lt.heuristic(handle[k->dev], m->desc, m->a, m->b, m->c, m->c, pref, CHOICES, all, &found);
+    if (h) found = 0;
+    if (any) s = h;
+  }
   if (pref) lt.pref_free(pref);
-  m->best = all[0];
+  if (found) m->best = all[0];
   if (!s && found > 1 && !cuda_capturing() && !rl_cuda_deterministic()) tune(m, all, found, x, y, r);
   return s || !found ? rl_error("[matmul] cuBLASLt has no product for these matrices; status %d", s) : RL_OK;
 }
@@ -205,6 +223,7 @@ static rl_status product(const mat *x, const mat *y, const mat *r, double alpha,
   for (int i = 0; i < 3; i++) {
     k.rows[i] = each[i]->rows, k.cols[i] = each[i]->cols, k.ld[i] = each[i]->ld, k.trans[i] = each[i]->trans;
     k.step[i] = each[i]->t->ndim == 3 ? each[i]->t->stride[0] : 0;
+    k.align[i] = alignment(rl_data(each[i]->t));
   }
   k.batch = r->t->ndim == 3 ? r->t->size[0] : 1;
   k.dt = dt, k.out = r->t->dtype, k.compute = dt == RL_F64 ? 70 : dt == RL_F32 && tf32 ? 77 : 68, k.dev = rl_cuda_device();

@@ -24,7 +24,7 @@ K turn(const rl_plane a) {
   S *r = (S *)a.r + q * a.h * a.w;
   for (int i = ty; i < T && i0 + i < a.h; i += 8) {
     const S *from = x + (i0 + i) * a.w + j0 + lane;
-    if (V == 2 && a.w % 2 == 0) {
+    if (V == 2 && a.w % 2 == 0 && ((size_t)a.x & 3) == 0) {
       if (j0 + lane < a.w) *(rl_pair *)&tile[i][lane] = *(const rl_pair *)from;
     } else
       for (int v = 0; v < V; v++)
@@ -33,7 +33,7 @@ K turn(const rl_plane a) {
   __syncthreads();
   for (int j = ty; j < T && j0 + j < a.w; j += 8) {
     S *to = r + (j0 + j) * a.h + i0 + lane;
-    if (V == 2 && a.h % 2 == 0) {
+    if (V == 2 && a.h % 2 == 0 && ((size_t)a.r & 3) == 0) {
       rl_pair p = { { tile[lane][j], tile[lane + V - 1][j] } };
       if (i0 + lane < a.h) *(rl_pair *)to = p;
     } else

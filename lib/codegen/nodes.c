@@ -582,6 +582,28 @@ static rl_status fold_relu(cg *c, int r) {
   return RL_OK;
 }
 
+/* A convolution's bias is added where its result is read: cuDNN would leave it to a kernel of its own. */
+static rl_status split_bias(cg *c, int i) {
+  const cg_node *n = &c->node[i];
+  if (n->absent || n->kind != CG_CALL || !is_op(n->op, "conv2d") || n->nin < 3 || n->in[2] < 0 || c->node[n->in[2]].type.ndim != 1) return RL_OK;
+  const rl_type t = n->type;
+  int xw[2] = { n->in[0], n->in[1] }, b = n->in[2];
+  int y = add_node(c, n->op, CG_CALL, &t, xw, 2, -1);
+  if (y < 0) return RL_OOM;
+  c->node[y].at = c->node[i].at;
+  int v = add_node(c, RL_G_CAST, CG_VIEW, &t, &b, 1, c->node[b].buf);
+  if (v < 0) return RL_OOM;
+  rl_geom *ge = &c->node[v].geom;
+  ge->offset = c->node[b].geom.offset;
+  for (int d = 0; d < t.ndim; d++) ge->stride[d] = d == 1 ? c->node[b].geom.stride[0] : 0;
+  cg_node *sum = &c->node[i];
+  sum->op = RL_OP_ADD;
+  sum->kind = CG_PW;
+  sum->nin = 2;
+  sum->in[0] = y, sum->in[1] = v;
+  return RL_OK;
+}
+
 /* A product of half types that is only stored as floats is computed as such: the library accumulates in float and can leave it so. */
 static rl_status fold_cast(cg *c, int i) {
   cg_node *s = &c->node[i];
@@ -740,6 +762,7 @@ rl_status cg_nodes(cg *c) {
   for (int i = 0, n = c->n; i < n; i++) RL_TRY(lower_gather(c, i));
   RL_TRY(lower_windows(c));
   for (int i = 0; i < g->nupdates; i++) RL_TRY(lower_update(c, &g->updates[i]));
+  for (int i = 0, n = c->n; i < n && c->cuda; i++) RL_TRY(split_bias(c, i));
   mark_uniform(c);
   for (int i = 0; i < c->n; i++)
     if (!c->node[i].absent) drop_zero_add(c, i);

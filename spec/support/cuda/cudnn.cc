@@ -1,5 +1,6 @@
 // cuDNN's convolutions for the emulated GPU: the few functions that kernels/cuda/cudnn.c calls, in the plainest loops (memory -> memory).
-// Channels innermost says that it is the faster order, so that copies which turn tensors are tried; EMU_CUDNN=0: the library does not start.
+// Channels innermost says that it is the faster order, so that copies which turn tensors are tried. The library starts under EMU_CUDNN=1 alone, as
+// its calls run at once and cannot be recorded in a graph.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +70,9 @@ static int finish(const tensor *t, void *to, double *sum) {
 static double *zeros(const tensor *t) { return (double *)calloc((size_t)count(t) + 1, sizeof(double)); }
 
 API int cudnnCreate(void **h) {
-  const char *off = getenv("EMU_CUDNN");
+  const char *on = getenv("EMU_CUDNN");
   *h = h;
-  return off && *off == '0';
+  return !on || *on != '1';
 }
 API int cudnnSetStream(void *, void *) { return 0; }
 API int cudnnCreateTensorDescriptor(void **t) { return *t = calloc(1, sizeof(tensor)), 0; }
