@@ -84,7 +84,7 @@ static rl_status engine_collect(engine *e, rl_tensor *const *ys, int ny) {
     if (ys[k]->ag) RL_TRY(engine_add(e, ys[k]->ag->fn));
   for (int i = 0; i < e->n; i++)
     for (int j = 0; j < e->slots[i].node->nin; j++) RL_TRY(engine_add(e, e->slots[i].node->edges[j].fn));
-  qsort(e->slots, (size_t)e->n, sizeof *e->slots, engine_newest_first);
+  if (e->n) qsort(e->slots, (size_t)e->n, sizeof *e->slots, engine_newest_first);
   memset(e->map, -1, (size_t)e->mapcap * sizeof *e->map);
   for (int i = 0; i < e->n; i++) *engine_place(e, e->slots[i].node) = i;
   return RL_OK;
