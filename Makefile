@@ -11,7 +11,7 @@ SPECS ?= spec
 CMAKEFLAGS ?=
 GENERATOR = $(if $(shell command -v ninja),-G Ninja)
 BUSTED = BUILD=$(BUILD) busted
-CHECK_SPECS ?= $(wildcard spec/autograd_spec.lua spec/bind_*_spec.lua spec/graph_*_spec.lua spec/jit_*_spec.lua spec/ops_spec.lua)
+CHECK_SPECS ?= $(wildcard spec/autograd_spec.lua spec/bind_*_spec.lua spec/formats_spec.lua spec/graph_*_spec.lua spec/jit_*_spec.lua spec/ops_spec.lua)
 
 all: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)

@@ -147,6 +147,44 @@ describe('loading', function()
       raises('unknown class', function() damaged(function(s) return (s:gsub('torch.FloatTensor', 'torch.FloatTensoR')) end) end)
    end)
 
+   it('names the class that does not read its contents', function()
+      local s = torch.serialize(nn.Tanh(), 'ascii')
+      local at = select(2, s:find 'nn%.Tanh\n')
+      raises('%[load%] contents of nn.Tanh; got what its class does not read', function() torch.deserialize(s:sub(1, at) .. '0\n', 'ascii') end)
+   end)
+
+   it('takes tables nested deep, refuses those nested too deep', function()
+      local function nested(n)
+         local t = {torch.Tensor{n}}
+         for _ = 1, n do t = {t, 'x'} end
+         return t
+      end
+      for _, form in ipairs {'binary', 'ascii'} do
+         local t, n = torch.deserialize(torch.serialize(nested(10000), form), form), 0
+         while t[2] do t, n = t[1], n + 1 end
+         assert.equal(10000, n)
+         assert.equal(10000, t[1][1])
+      end
+      raises('%[save%] nesting; got more than 40000 levels', function() torch.serialize(nested(40001)) end)
+      local level = '3\n%d\n1\n1\n1\n'
+      local list = {}
+      for i = 1, 40001 do list[i] = level:format(i) end
+      raises('%[load%] nesting; got more than 40000 levels', function() torch.deserialize(table.concat(list), 'ascii') end)
+   end)
+
+   it('takes modules nested deep, whose class writes and reads itself', function()
+      local m, n = nn.Sequential(), 0
+      for _ = 1, 2000 do m = nn.Sequential():add(m) end
+      m = torch.deserialize(torch.serialize(m))
+      while m.modules[1] do m, n = m.modules[1], n + 1 end
+      assert.equal(2000, n)
+   end)
+
+   it('gives a value or a clear error for damaged files of every form', function()
+      local text = require 'fuzz.files'.fuzz(1500, 31)
+      assert.is_nil(text, text)
+   end)
+
    it('raises for missing files and unknown forms', function()
       raises('cannot open', function() torch.load('/no/such/file.t7') end)
       raises('need .binary.', function() torch.save(os.tmpname(), 1, 'xml') end)

@@ -24,7 +24,7 @@ end
 
 --- Reads what writeObject wrote.
 function File:readObject()
-   return serialize.read(self)
+   return serialize.readObject(self)
 end
 
 --- True when writeObject knows the value's type.

@@ -14,7 +14,8 @@ local states = setmetatable({}, {__mode = 'k'})
 local function stateOf(file)
    local s = states[file]
    if not s then
-      s = {written = {}, count = 0, read = {}, keep = {}, trusted = true, path = {}, label = {}, upvalues = {}, upvalueCount = 0, joined = {}}
+      s = {written = {}, count = 0, read = {}, keep = {}, trusted = true, path = {}, label = {}, upvalues = {}, upvalueCount = 0, joined = {},
+         depth = 0}
       states[file] = s
    end
    return s
@@ -24,6 +25,28 @@ end
 local function identity(object)
    if torch.isStorage(object) then return 's' .. C.pointer(object) end
    return object
+end
+
+-- Depth ----------------------------------------------------------------------------------------------------------------------------
+
+-- A value inside a value is a call inside a call, and Lua's stack ends near 65 000 slots: every STEP levels the rest goes on in a coroutine,
+-- which has a stack of its own. Coroutines inside one another use the C stack: the deepest value is refused long before that ends.
+local STEP, DEEPEST = 400, 40000
+
+local function deeper(s, what, f, file, object)
+   local depth = s.depth + 1
+   if depth > DEEPEST then error(('[%s] nesting; got more than %d levels, need fewer'):format(what, DEEPEST), 0) end
+   s.depth = depth
+   local value
+   if depth % STEP == 0 then
+      local ok, result = coroutine.resume(coroutine.create(f), file, object)
+      if not ok then error(result, 0) end
+      value = result
+   else
+      value = f(file, object)
+   end
+   s.depth = depth - 1
+   return value
 end
 
 -- Writing ------------------------------------------------------------------------------------------------------------------------
@@ -173,7 +196,7 @@ function write(file, object)
    s.written[id] = s.count
    s.keep[s.count] = object -- keeps addresses in use
    file:writeInt(s.count)
-   contents[kind](file, object)
+   deeper(s, 'save', contents[kind], file, object)
 end
 M.write = write
 
@@ -181,9 +204,9 @@ M.write = write
 function M.writeObject(file, object, name, hook)
    local s = stateOf(file)
    if s.active then return write(file, object) end -- from inside an object's write method
-   s.active, s.hook, s.hooked = true, hook, {}
+   s.active, s.hook, s.hooked, s.depth = true, hook, {}, 0
    s.path = {type(name) == 'string' and '<' .. name .. '>' or nil}
-   local ok, err = pcall(write, file, object)
+   local ok, err = pcall(M.writeObject, file, object)
    s.active, s.hook, s.path = false, nil, {}
    if not ok then error(err, 0) end
 end
@@ -247,7 +270,8 @@ local function setUpvalues(s, f, upvalues, kind)
    end
 end
 
-local function readFunction(file, kind, s, index)
+local function readFunction(file, kind, index)
+   local s = stateOf(file)
    local dumped = readBlock(file)
    local f, err
    if not s.trusted then
@@ -265,7 +289,12 @@ local function readFunction(file, kind, s, index)
    return f
 end
 
-local function readTable(file, s, index)
+local function readPlainFunction(file) return readFunction(file, FUNCTION) end
+local function readLegacyFunction(file, index) return readFunction(file, LEGACY_FUNCTION, index) end
+local function readRecursiveFunction(file, index) return readFunction(file, RECUR_FUNCTION, index) end
+
+local function readTable(file, index)
+   local s = stateOf(file)
    local n = file:readInt()
    if n < 0 then bad('negative table size; got %d, need 0 or more', n) end
    local t = {}
@@ -293,7 +322,8 @@ local function factoryOf(name)
    return f
 end
 
-local function readTorch(file, s, index)
+local function readTorch(file, index)
+   local s = stateOf(file)
    local version = readBlock(file)
    local number = tonumber(version:match('^V (.*)$'))
    local name = number and readBlock(file) or version
@@ -301,7 +331,11 @@ local function readTorch(file, s, index)
    s.read[index] = object
    local f = member(object, '__read') or member(object, 'read')
    if f then
-      f(object, file, number or 0)
+      local ok, err = pcall(f, object, file, number or 0)
+      if not ok then
+         if type(err) ~= 'string' or err:find '%[load%]' then error(err, 0) end
+         bad('contents of %s; got what its class does not read: %s', name, err)
+      end
    elseif type(object) == 'table' then
       local fields = read(file)
       if type(fields) ~= 'table' then bad('fields of %s; got %s, need a table', name, type(fields)) end
@@ -319,16 +353,27 @@ function read(file)
    if kind == BOOLEAN then return file:readBool() end
    if kind == STRING then return readBlock(file) end
    local s = stateOf(file)
-   if kind == FUNCTION then return readFunction(file, kind, s) end
+   if kind == FUNCTION then return deeper(s, 'load', readPlainFunction, file) end
    if kind ~= TABLE and kind ~= TORCH and kind ~= RECUR_FUNCTION and kind ~= LEGACY_FUNCTION then bad('type number; got %s, need 0 to 8', tostring(kind)) end
    local index = file:readInt()
    local known = s.read[index]
    if known ~= nil and file:isReferenced() then return known end
-   if kind == TABLE then return readTable(file, s, index) end
-   if kind == TORCH then return readTorch(file, s, index) end
-   return readFunction(file, kind, s, index)
+   if kind == TABLE then return deeper(s, 'load', readTable, file, index) end
+   if kind == TORCH then return deeper(s, 'load', readTorch, file, index) end
+   return deeper(s, 'load', kind == LEGACY_FUNCTION and readLegacyFunction or readRecursiveFunction, file, index)
 end
 M.read = read
+
+--- Reads an object; a program that goes on after an error begins at the top again.
+function M.readObject(file)
+   local s = stateOf(file)
+   if s.active then return read(file) end -- from inside an object's read method
+   s.active, s.depth = true, 0
+   local ok, value = pcall(read, file)
+   s.active = false
+   if not ok then error(value, 0) end
+   return value
+end
 
 -- Elements of storage that sizes and strides reach, from the offset; checked so that no product overflows.
 local function span(sizes, strides)
@@ -453,7 +498,7 @@ function torch.save(name, object, form, referenced)
    local file = openFile(name, 'w', form)
    if formats[form] then return finish(file, pcall(require(formats[form][1])[formats[form][3]], file, object)) end
    if referenced == false then file:referenced(false) end
-   finish(file, pcall(write, file, object))
+   finish(file, pcall(M.writeObject, file, object))
 end
 
 --- torch.load(name [, 'binary' | 'ascii' | 'b32' | 'b64' | 'npy' | 'npz' | 'safetensors' | 'pytorch'] [, long size]) or
@@ -471,7 +516,7 @@ function torch.load(name, form, long_size)
       if not ok or found then return finish(file, ok, ok and value or found) end
    end
    stateOf(file).trusted = options.trusted ~= false
-   return finish(file, pcall(read, file))
+   return finish(file, pcall(M.readObject, file))
 end
 
 torch.saveobj, torch.loadobj = torch.save, torch.load
@@ -486,7 +531,7 @@ function torch.serializeToStorage(object, form)
    require 'torch.File'
    local file = torch.MemoryFile()
    file[form or 'binary'](file)
-   local ok, err = pcall(write, file, object)
+   local ok, err = pcall(M.writeObject, file, object)
    local storage = ok and file:storage()
    finish(file, ok, err)
    return storage
@@ -505,7 +550,7 @@ function torch.deserializeFromStorage(storage, form, options)
    local file = torch.MemoryFile(storage, 'r')
    file[form or 'binary'](file)
    stateOf(file).trusted = not (type(options) == 'table' and options.trusted == false)
-   return finish(file, pcall(read, file))
+   return finish(file, pcall(M.readObject, file))
 end
 
 return M
