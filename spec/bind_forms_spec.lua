@@ -162,6 +162,11 @@ describe('reduce', function()
       assert.same({{1.5}, {3.5}}, x:mean(2):totable())
       assert.same({{3}, {7}}, x:sum(-1):totable())
       raises('dimension out of range', function() x:sum(3) end)
+      for _, d in ipairs {1.5, 1 / 0, 0 / 0} do
+         raises('%[sum%] dimension; got .*, need a whole number', function() x:sum(d) end)
+         raises('%[sort%] dimension; got .*, need a whole number', function() x:sort(d) end)
+         raises('%[size%] dimension; got .*, need a whole number', function() x:size(d) end)
+      end
    end)
 
    it('max and min', function()

@@ -62,6 +62,28 @@ describe('draws', function()
       assert.equal(0, T():uniform():nElement())
    end)
 
+   it('refuse parameters that no such distribution has', function()
+      local x = T(3)
+      local function refused(text, f, ...)
+         local ok, err = pcall(f, ...)
+         assert.is_false(ok)
+         assert.is_truthy(tostring(err):find(text, 1, true), tostring(err))
+      end
+      local nan = 0 / 0
+      for _, p in ipairs {2, -0.5, nan} do
+         refused('[bernoulli] probability; got', x.bernoulli, x, p)
+         refused('[bernoulli] probability; got', torch.bernoulli, p)
+      end
+      for _, p in ipairs {0, 1, 2, nan} do refused('[geometric] probability; got', x.geometric, x, p) end
+      for _, name in ipairs {'normal', 'logNormal'} do
+         refused('[' .. name .. '] standard deviation; got -1, need 0 or more', x[name], x, 0, -1)
+         refused('[' .. name .. '] standard deviation; got', torch[name], 0, nan)
+      end
+      assert.same({1, 1, 1}, x:bernoulli(1):totable())
+      assert.same({0, 0, 0}, x:bernoulli(0):totable())
+      assert.same({4, 4, 4}, x:normal(4, 0):totable())
+   end)
+
    it('of integers stay in range', function()
       local x = torch.LongTensor(500):random(3, 5)
       assert.is_true(x:min() == 3 and x:max() == 5)

@@ -2,6 +2,7 @@
  * Lua values -> rl_tensor pointers -> rl_call -> Lua values. */
 #include "bind.h"
 #include "../runtime/cuda.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +86,9 @@ double bind_number(lua_State *L, int i) {
 int64_t bind_int(lua_State *L, int i) { return (int64_t)bind_number(L, i); }
 
 int bind_dim(lua_State *L, int i, const rl_tensor *t) {
-  int64_t d = bind_int(L, i);
+  double number = bind_number(L, i);
+  if (!(fabs(number) < 2147483648.0) || number != floor(number)) luaL_error(L, "[%s] dimension; got %f, need a whole number", running(L), number);
+  int64_t d = (int64_t)number;
   int nd = t->ndim;
   if (d < 0) d += nd + 1;
   if (d < 1 || d > RL_MAX(nd, 1)) {

@@ -49,6 +49,14 @@ static int draw_number(lua_State *L, rl_op op, rl_attrs *a, int slot) {
   return bind_push_scalar(L, bind_op(L, op, NULL, 0, a));
 }
 
+/* Raises when the parameters are none of the distribution's; those of the original that take any stay so. */
+static void check_params(lua_State *L, rl_op op, double p1, double p2) {
+  if (op == RL_OP_BERNOULLI && !(p1 >= 0 && p1 <= 1)) luaL_error(L, "[bernoulli] probability; got %f, need 0 to 1", p1);
+  if (op == RL_OP_GEOMETRIC && !(p1 > 0 && p1 < 1)) luaL_error(L, "[geometric] probability; got %f, need more than 0, less than 1", p1);
+  if (op == RL_OP_NORMAL && !(p2 >= 0)) luaL_error(L, "[normal] standard deviation; got %f, need 0 or more", p2);
+  if (op == RL_OP_LOG_NORMAL && !(p2 >= 0)) luaL_error(L, "[logNormal] standard deviation; got %f, need 0 or more", p2);
+}
+
 /* One distribution: f([x,] p1, p2); without x one number. */
 static int draw(lua_State *L, rl_op op, int params, double d1, double d2, int slot) {
   rl_tensor *x = bind_totensor(L, 1);
@@ -57,6 +65,7 @@ static int draw(lua_State *L, rl_op op, int params, double d1, double d2, int sl
   rl_attrs_default(op, &a);
   if (params >= 1) a.v[0].f = lua_isnoneornil(L, i) ? d1 : bind_number(L, i);
   if (params >= 2) a.v[1].f = lua_isnoneornil(L, i + 1) ? d2 : bind_number(L, i + 1);
+  check_params(L, op, params >= 1 ? a.v[0].f : 0, params >= 2 ? a.v[1].f : 0);
   if (!x) return draw_number(L, op, &a, slot);
   draw_into(L, op, &a, slot, x);
   lua_settop(L, 1);
