@@ -58,6 +58,7 @@ local lazy = {
    autograd = 'autograd', grad = 'autograd', compile = 'compile', explain = 'compile', markDynamic = 'compile', compiler = 'compile',
    multinomialAlias = 'random', multinomialAliasSetup = 'random',
    cross = 'math', renorm = 'math', histc = 'math', bhistc = 'math',
+   where = 'math', flip = 'math', roll = 'math', einsum = 'math',
    conv2 = 'conv', xcorr2 = 'conv', conv3 = 'conv', xcorr3 = 'conv', match = 'math', test = 'test', attention = 'attention',
    multinomialAlias_ = 'random', multinomialAliasSetup_ = 'random', Allocator = 'random',
 }
@@ -83,7 +84,7 @@ local function lazy_method(module, key)
 end
 for name in pairs(C.constructors) do
    local mt = torch.getmetatable(name)
-   for _, key in ipairs {'cross', 'histc', 'bhistc', 'match'} do mt[key] = lazy_method('math', key) end
+   for _, key in ipairs {'cross', 'histc', 'bhistc', 'match', 'flip', 'roll'} do mt[key] = lazy_method('math', key) end
    for _, key in ipairs {'conv2', 'xcorr2', 'conv3', 'xcorr3'} do mt[key] = lazy_method('conv', key) end
    for _, key in ipairs(linalg) do mt[key] = lazy_method('linalg', key) end
    mt.renorm = function(self, ...)
