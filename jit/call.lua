@@ -173,6 +173,7 @@ function Context:callC(fn, args, name)
    local r = attempt(self, fn, args, not constants(args) and numbers or nil)
    if not r[1] and numbers.used then r = attempt(self, fn, args) end
    if not r[1] then failed(self, name, r[2]) end
+   if args.n > 0 and args[1].k == 'tensor' and rawequal(r[2], args[1].fake) then self:wroteHistory(args[1]) end
    local out = {n = r.n - 1}
    self.aliasing = name == 'detach' and args[1].k == 'tensor'
    for i = 1, out.n do out[i] = self:result(r[i + 1]) end

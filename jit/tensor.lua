@@ -296,8 +296,30 @@ local function before(a, b)
    return ORDER[a.kind] < ORDER[b.kind]
 end
 
+--- A tensor was written in place: inputs that have a history now, while they had none, remember it.
+function Context:wroteHistory(t)
+   if not t.fake:requiresGrad() then return end
+   for _, v in ipairs(self.inputs) do
+      if not v.facts.requiresGrad and v.fake:requiresGrad() then v.tookHistory = true end
+   end
+end
+
+-- Another tensor of the program sees an input's memory, and so its history, as far as is known.
+local function seenElsewhere(ctx, v)
+   if select(4, C.history(v.real)) then return true end
+   for _, other in ipairs(ctx.inputs) do
+      if other ~= v and other.facts.storage == v.facts.storage then return true end
+   end
+   return false
+end
+
 --- Tensors of the program whose window or gradient changed: list of {v, kind}.
 function Context:tensorChanges()
+   for _, v in ipairs(self.inputs) do
+      if v.tookHistory and not v.fake:requiresGrad() and seenElsewhere(self, v) then
+         self:brk('grad-escapes', v.src.text .. ' took a history, which what shares its memory keeps')
+      end
+   end
    local list = {}
    for fake, v in pairs(self.byfake) do
       if v.src and v.k == 'tensor' then

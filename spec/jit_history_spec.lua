@@ -322,4 +322,21 @@ describe('a gradient that leaves a compiled function', function()
          assert.is_true(n <= 1, n .. ' of 10 results are alive') -- the stack may hold the last one
       end
    end)
+
+   it('of a value that is written over is kept by what shares its memory, as by eager', function()
+      local function states(wrap)
+         local list, weight = {}, torch.ones(5)
+         local f = wrap(function(x, y) y:cmul(torch.cmul(weight, x)) y:uniform(0, 1) end)
+         for k = 1, 4 do
+            if k == 3 then weight:requiresGrad(true) end
+            torch.manualSeed(k)
+            local s = torch.range(1, 8)
+            local x, y = s:narrow(1, 1, 5), s:narrow(1, 3, 5)
+            f(x, y)
+            list[k] = {x:requiresGrad(), y:requiresGrad(), s:requiresGrad(), s:detach():totable()}
+         end
+         return list
+      end
+      assert.same(states(function(f) return f end), states(torch.compile))
+   end)
 end)
