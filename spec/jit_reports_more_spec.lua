@@ -388,7 +388,7 @@ describe('report', function()
       assert.equal(0, stats(inside).breaks)
    end)
 
-   it('44: a compiled transformer block is one graph, not slower than eager by much', function()
+   it('44: a compiled transformer block is one graph of few kernels, not more work than eager', function()
       local function block(x, wq, wk, wv)
          local q, k, v = x * wq, x * wk, x * wv
          local s = q * k:t()
@@ -401,16 +401,9 @@ describe('report', function()
       assert.compiles(block, {graphs = 1, breaks = 0}, unpack(args))
       local c = torch.compile(block)
       assert.near(c(unpack(args)), block(unpack(args)), 1e-12)
-      local function best(f)
-         local t = math.huge
-         for _ = 1, 20 do
-            local start = C.clock()
-            f(unpack(args))
-            t = math.min(t, C.clock() - start)
-         end
-         return t
-      end
-      assert.is_true(best(c) <= 3 * best(block))
+      local info = compile.states[c].entries[1].plan:info()
+      assert.equal(6, info.calls) -- five products, whose transposed operand is read in place, and the position of each row's largest
+      assert.equal(2, info.kernels) -- softmax in one pass, the sum with x in another
    end)
 
    it('45: guards grow with the layers, a few for each', function()
