@@ -191,6 +191,14 @@ describe('functions of today\'s Torch', function()
       local a = torch.Tensor{1, 2, 3}:requiresGrad(true)
       torch.cmul(torch.roll(torch.flip(a, 1), 1, 1), torch.Tensor{1, 2, 3}):sum():backward()
       assert.same({1, 3, 2}, a:grad():totable())
+      local w, b = torch.Tensor{4, 5, 6}:requiresGrad(true), torch.Tensor{1, 2, 3}
+      local function chosen(p, q) return torch.cmul(torch.where(torch.ByteTensor{1, 0, 1}, p, q), b):sum() end
+      for _, f in ipairs {chosen, torch.compile(chosen)} do
+         a:grad():zero()
+         if w:grad() then w:grad():zero() end
+         f(a, w):backward()
+         assert.same({{1, 0, 3}, {0, 2, 0}}, {a:grad():totable(), w:grad():totable()})
+      end
       refused('[flip] dimension; got 3 for 2 dimensions', torch.flip, x, 3)
       refused('[flip] dimensions; got 1 twice', torch.flip, x, 1, -2)
       refused('[roll] places; got 0.5', torch.roll, x, 0.5, 1)
