@@ -556,6 +556,20 @@ static int only_user(const cg *c, int i, int but) {
   return user;
 }
 
+/* n becomes the call that v is; its type stays. */
+static rl_status take_call(cg_node *n, const cg_node *v) {
+  int *in = malloc(sizeof(int) * (size_t)(v->nin + 1));
+  if (!in) return rl_error_status(RL_OOM, "[compile] out of memory");
+  memcpy(in, v->in, sizeof(int) * (size_t)v->nin);
+  free(n->in);
+  n->in = in;
+  n->nin = v->nin;
+  n->op = v->op;
+  n->at = v->at;
+  n->kind = CG_CALL;
+  return RL_OK;
+}
+
 /* where(le(x, 0), 0, x) of a convolution x that nobody else reads is computed where the convolution stores. */
 static rl_status fold_relu(cg *c, int r) {
   cg_node *n = &c->node[r];
@@ -568,15 +582,7 @@ static rl_status fold_relu(cg *c, int r) {
     return RL_OK;
   if (v->type.dtype != RL_F32 && v->type.dtype != RL_F64) return RL_OK; /* half types round before they are compared */
   if (only_user(c, le, -1) != r || only_user(c, x, le) != r) return RL_OK;
-  int *in = malloc(sizeof(int) * (size_t)(v->nin + 1));
-  if (!in) return rl_error_status(RL_OOM, "[compile] out of memory");
-  memcpy(in, v->in, sizeof(int) * (size_t)v->nin);
-  free(n->in);
-  n->in = in;
-  n->nin = v->nin;
-  n->op = v->op;
-  n->at = v->at;
-  n->kind = CG_CALL;
+  RL_TRY(take_call(n, v));
   n->relu = true;
   c->node[x].absent = c->node[le].absent = true;
   return RL_OK;
@@ -616,15 +622,7 @@ static rl_status fold_cast(cg *c, int i) {
   if (v->kind != CG_CALL || !is_op(v->op, "matmul") || (v->type.dtype != RL_F16 && v->type.dtype != RL_BF16) || is_output_buf(c, v->buf))
     return RL_OK;
   if (only_user(c, r, -1) != i || only_user(c, x, -1) != r) return RL_OK;
-  int *in = malloc(sizeof(int) * (size_t)(v->nin + 1));
-  if (!in) return rl_error_status(RL_OOM, "[compile] out of memory");
-  memcpy(in, v->in, sizeof(int) * (size_t)v->nin);
-  free(n->in);
-  n->in = in;
-  n->nin = v->nin;
-  n->op = v->op;
-  n->at = v->at;
-  n->kind = CG_CALL;
+  RL_TRY(take_call(n, v));
   c->node[x].absent = true;
   return RL_OK;
 }
