@@ -111,9 +111,10 @@ function Emit:dropOutputs()
       body[#body + 1] = l
       if l:find '^setAll%(' then drop(l) end
    end
-   -- These modules' records are the new one now: what the last run left for them is read by nobody.
+   -- These modules' records are the new one now: what the last run left for them is read by nobody. Not so where they may have been others.
    local joint = self.ctx.joint
-   if joint and joint.holds then body[#body + 1] = fmt('lastHeld = dropHeld(lastHeld, o__%d)', joint.nout + 1) end
+   self.dropsHeld = joint and joint.holds and not self.movingRecords
+   if self.dropsHeld then body[#body + 1] = fmt('lastHeld[1] = dropHeld(lastHeld[1], o__%d)', joint.nout + 1) end
    self.body = body
 end
 

@@ -468,10 +468,12 @@ function Emit:record(v, module)
    return fmt('{pending = %s, k = %d, x = %s, source = %s, target = %s, loss = true}', pending, u.k or 0, x, source, target)
 end
 
--- Where the plan itself holds what it leaves: that, or with what only this record knows.
+-- Where the plan itself holds what it leaves: that, or with what only this record knows. module: the key, nil when it may be another one at the next
+-- call (an argument's), whose run before then keeps its record.
 function Emit:heldRecord(u, x, module)
    local held, out = fmt('o__%d', self.ctx.joint.nout + 1), x:match '^o__(%d+)$'
    u.out = tonumber(out)
+   self.movingRecords = self.movingRecords or not module
    if out and module and not u.target then
       u.module = module
       return held
@@ -620,8 +622,8 @@ local type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getme
    type, rawget, rawset, rawequal, select, unpack, loadstring, setfenv, getmetatable, getfenv
 local dgetmetatable, dsetmetatable, setupvalue, upvaluejoin = rt.dgetmetatable, rt.dsetmetatable, rt.setupvalue, rt.upvaluejoin
 local upvalueOf, protoOf, sameKeys, sameContents = rt.upvalueOf, rt.protoOf, rt.sameKeys, rt.sameContents
-local lastHeld, setAll, dropAll, dropHeld, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
-   nil, rt.setAll, rt.dropAll, rt.dropHeld, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
+local setAll, dropAll, dropHeld, grad, setGrad, requiresGrad, item, clone, cloneStorage, gradEnabled, setGradEnabled =
+   rt.setAll, rt.dropAll, rt.dropHeld, rt.grad, rt.setGrad, rt.requiresGrad, rt.item, rt.clone, rt.cloneStorage, rt.gradEnabled, rt.setGradEnabled
 local tableNew, viewOf, viewAt = rt.tableNew, rt.viewOf, rt.viewAt
 local recordState, openRecord = rt.recordState, rt.openRecord
 local withGrad, newCell, upvalueid = rt.withGrad, rt.newCell, rt.upvalueid
@@ -632,6 +634,7 @@ function Emit:source(call)
    local lines, names = {PRELUDE}, {}
    for i, u in ipairs(self.ups) do names[i] = u.name end
    if #names > 0 then lines[#lines + 1] = 'local ' .. concat(names, ', ') end
+   if self.dropsHeld then lines[#lines + 1] = "local lastHeld = setmetatable({}, {__mode = 'v'})" end
    self:chunkLines(lines)
    lines[#lines + 1] = fmt('return function(%s)', self.args)
    if self.spill and self.final then lines[#lines + 1] = 'local V = {}' end -- what runs in between may come here again

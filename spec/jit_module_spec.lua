@@ -231,6 +231,45 @@ describe('a forward in one compiled function and its backward in another', funct
       assert.is_true((want:get(3).gradWeight - net:get(3).gradWeight):abs():max() < 1e-6)
    end)
 
+   it('hold nothing of an earlier call of another size', function()
+      local C = require 'relume.core'
+      local net = nn.Sequential():add(nn.Linear(10, 1000)):add(nn.Tanh()):add(nn.Linear(1000, 1))
+      local forward = torch.compile(function(x) net:forward(x) end, {dynamic = false})
+      local function live()
+         for _ = 1, 4 do collectgarbage() end
+         return C.memory().live
+      end
+      forward(torch.randn(2, 10))
+      forward(torch.randn(500, 10))
+      local with = live()
+      forward(torch.randn(2, 10))
+      assert.is_true(with - live() > 6e6, with - live() .. ' bytes') -- two matrices of 500 x 1000
+      assert.equal(2, torch.compiler.stats(forward).compiles)
+   end)
+
+   it('keep what each of several networks needs that take turns in one compiled forward', function()
+      local function build(i) torch.manualSeed(i) return (dropout()) end
+      local backward = torch.compile(function(net, x, dy) return net:backward(x, dy) end)
+      for _, back in ipairs {function(net, x, dy) return net:backward(x, dy) end, backward} do
+         local forward = torch.compile(function(net, x) return net:forward(x) end)
+         local nets, want = {build(1), build(2), build(3)}, {build(1), build(2), build(3)}
+         for i = 1, 4 do
+            local x, dy = torch.randn(4, 6), torch.randn(4, 5)
+            for _, pass in ipairs {{want, function(net) return net:forward(x) end}, {nets, function(net) return forward(net, x) end}} do
+               torch.manualSeed(i)
+               for k = 1, 3 do pass[2](pass[1][k]) end
+            end
+            for k = 1, 3 do
+               for _, net in ipairs {want[k], nets[k]} do net:zeroGradParameters() end
+               want[k]:backward(x, dy)
+               back(nets[k], x, dy)
+               equal(want[k], nets[k])
+            end
+         end
+         assert.equal(0, torch.compiler.stats(forward).eager)
+      end
+   end)
+
    it('leave what lookups and criterions were given', function()
       local function build()
          torch.manualSeed(3)
