@@ -286,9 +286,9 @@ end
 local graphMath = {floor = 'floor', ceil = 'ceil', sqrt = 'sqrt', exp = 'exp', log = 'log', abs = 'abs', sin = 'sin', cos = 'cos', tan = 'tan',
    tanh = 'tanh', sinh = 'sinh', cosh = 'cosh', asin = 'asin', acos = 'acos', atan = 'atan', max = 'maximum', min = 'minimum', pow = 'pow'}
 
-local function graphNumber(ctx, name, args)
+local function graphNumber(ctx, kind, name, args)
    local op = okC and graphMath[name] and C.op[graphMath[name]]
-   if not op or args.n > 2 then ctx:brk('data-dependent', 'math.' .. name) end
+   if not op or args.n > 2 then ctx:brk('data-dependent', kind .. name) end
    return one {k = 'gnum', fake = ctx:callC(op, args)[1].fake}
 end
 
@@ -298,7 +298,7 @@ local function mathModel(name, fn, kind)
       local symbolic, numeric = false, true
       for i = 1, args.n do
          local v = args[i]
-         if v.k == 'gnum' then return graphNumber(ctx, name, args) end
+         if v.k == 'gnum' then return graphNumber(ctx, kind, name, args) end
          symbolic = symbolic or v.k == 'num'
          numeric = numeric and value.isNumber(v)
       end
@@ -306,7 +306,6 @@ local function mathModel(name, fn, kind)
          for i = 1, args.n do ctx:needNum(args[i]) end
          local a, b = args[1], args[2]
          local hint = b and fn(a.hint or a.v, b.hint or b.v) or fn(a.hint or a.v)
-         if b and not b then hint = nil end
          return one(value.num({op = 'call', fn = fn, name = kind .. name, a = value.expr(a), b = b and value.expr(b)}, hint))
       end
       return ctx:callC(fn, args, kind .. name)
