@@ -117,7 +117,8 @@ end
 describe('random program', function()
    for seed = 1, 120 do
       it(seed .. ' gives what eager gives after every pass', function()
-         graph.check(program(seed * 7919, 4 + seed % 12), inputs(seed * 31))
+         local stages = graph.check(program(seed * 7919, 4 + seed % 12), inputs(seed * 31)) -- raises on a difference
+         assert.is_true(#stages > 1)
       end)
    end
 end)
