@@ -627,13 +627,9 @@ static rl_status fold_cast(cg *c, int i) {
   return RL_OK;
 }
 
-/* Whether operand k of a call is what it writes its elements over, and all of it is 0: the kernel clears its result itself. */
+/* Whether operand k of a call is what it writes its elements over, and all of it is 0. */
 static bool cleared_base(const cg *c, const cg_node *n, int k) {
-  static const char *const over[] = { "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "put_add" };
-  if (n->kind != CG_CALL || k) return false;
-  for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-    if (is_op(n->op, over[i])) return is_zero(c, n->in[0]);
-  return false;
+  return n->kind == CG_CALL && !k && n->op < RL_NOP && (rl_ops[n->op].flags & RL_OPF_CLEARS) && is_zero(c, n->in[0]);
 }
 
 /* Calls read memory: a number that one reads is copied there. */

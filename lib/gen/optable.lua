@@ -28,6 +28,7 @@ local function flags(row)
    add(row.commutes, 'COMMUTES')
    add(row.kind == 'COMP' and not row.shape, 'INLINE')
    add(row.random, 'RANDOM')
+   add(row.clears, 'CLEARS')
    add(row.smooth, 'SMOOTH')
    return #list > 0 and table.concat(list, ' | ') or '0'
 end

@@ -5,7 +5,7 @@ local M = {}
 local attrKind = { int = 'i', dim = 'i', bool = 'b', float = 'f', dtype = 'd', ints = 'l', dims = 'l' }
 local inputTypes = { same = true, any = true, byte = true, long = true, float = true, double = true }
 local fields = {}
-for f in ('args attrs outs types out shape view kernel formula grad maybe prim lua smooth domain doc init commutes random'):gmatch('%S+') do
+for f in ('args attrs outs types out shape view kernel formula grad maybe prim lua smooth domain doc init commutes random clears'):gmatch('%S+') do
    fields[f] = true
 end
 

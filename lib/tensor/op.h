@@ -89,7 +89,8 @@ enum {
   RL_OPF_COMMUTES = 4,
   RL_OPF_INLINE = 8,  /* composite without a shape rule: expanded when called, never a node */
   RL_OPF_RANDOM = 16, /* advances the generator */
-  RL_OPF_SMOOTH = 32  /* second order is tested */
+  RL_OPF_SMOOTH = 32, /* second order is tested */
+  RL_OPF_CLEARS = 64  /* the kernel takes no first input for zeros of the result's sizes */
 };
 RL_API extern const rl_op_info rl_ops[RL_NOP];
 RL_API rl_op rl_op_find(const char *name); /* RL_NOP: unknown */
