@@ -56,17 +56,20 @@ end
 
 -- Outputs that only replace what a tensor was -------------------------------------------------------------------------------------
 
---- Takes those pairs 'x, o__k' out of a list that the plan can set by itself (see plan:callSet): x lies in Q, and our own plan runs.
--- What becomes of the output otherwise is looked at when the body is there (choosePlanSets).
+--- Takes those pairs 'x, o__k' out of a list that the plan can set by itself (see plan:callSet and callTo): our own plan runs, and x lies in Q where
+-- the tensors do. What becomes of the output otherwise is looked at when the body is there (choosePlanSets).
 function Emit:setByPlan(pairsOf)
    local ctx, rest = self.ctx, {}
    local backend = ctx.opts.backend
-   if ctx.joint and not ctx.joint.holds or backend and backend ~= 'c' or self.inputs[1] ~= 'Q[1]' then return pairsOf end
+   if ctx.joint and not ctx.joint.holds or backend and backend ~= 'c' then return pairsOf end
+   local many, n = self.inputs[1] == 'Q[1]', 0
    for _, pair in ipairs(pairsOf) do
-      local place, k = pair:match '^Q%[(%d+)%], o__(%d+)$'
-      place, k = tonumber(place), tonumber(k)
-      self.planSets = self.planSets or {}
-      if place and not self.planSets[k] then self.planSets[k] = place else rest[#rest + 1] = pair end
+      local target, k = pair:match '^(.+), o__(%d+)$'
+      k = tonumber(k)
+      if (many and target:find '^Q%[' or not many and n < MANY) and not (self.planSets and self.planSets[k]) then
+         self.planSets = self.planSets or {}
+         self.planSets[k], n = target, n + 1
+      else rest[#rest + 1] = pair end
    end
    return rest
 end
@@ -81,9 +84,9 @@ function Emit:choosePlanSets()
    for k in text:gmatch '%f[%w_]o__(%d+)%f[^%w_]' do used[tonumber(k)] = true end
    if holds then self.pushed = used end
    for k = 1, self.planSets and self.ctx.outputs.n or 0 do
-      local place = self.planSets[k]
-      if place and used[k] then
-         table.insert(self.body, 1, fmt('setAll(Q[%d], o__%d)', place, k))
+      local target = self.planSets[k]
+      if target and used[k] then
+         table.insert(self.body, 1, fmt('setAll(%s, o__%d)', target, k))
          self.planSets[k] = nil
       end
    end
@@ -118,15 +121,23 @@ function Emit:dropOutputs()
    self.body = body
 end
 
---- What becomes of each output of the plan, as plan:callSet takes it, and the names of those that it returns.
+--- What becomes of each output of the plan, as plan:callSet takes it, the names of those that it returns, and the tensors that it sets (none where they
+-- lie in Q).
 function Emit:planPlaces(outs)
-   local places, names, holds = {}, {}, self.ctx.joint and self.ctx.joint.holds
+   local places, names, targets, holds = {}, {}, {}, self.ctx.joint and self.ctx.joint.holds
    for k = 1, holds and #outs - 1 or #outs do
-      places[k] = self.planSets and self.planSets[k] or (not holds or self.pushed[k]) and 0
-      if places[k] == 0 then names[#names + 1] = outs[k] end
+      local target = self.planSets and self.planSets[k]
+      if target and self.inputs[1] ~= 'Q[1]' then
+         targets[#targets + 1] = target
+         places[k] = #targets
+      elseif target then places[k] = tonumber(target:match '%d+')
+      elseif not holds or self.pushed[k] then
+         places[k] = 0
+         names[#names + 1] = outs[k]
+      end
    end
    if holds then places[0], names[#names + 1] = true, outs[#outs] end
-   return places, names
+   return places, names, targets
 end
 
 --- The line that runs the plan with these sets; what remains are the outputs without one.

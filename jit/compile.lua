@@ -190,6 +190,7 @@ local function compileGraph(ctx, emitter, opts, family)
    if not emitter.call then return true end
    local ok, run, handle, plan = pcall(planRunner, ctx, opts, family)
    if not ok then return nil, breaks.new('compile-failed', (tostring(run):gsub('\n.*', '')), ctx:where()) end
+   if emitter.callsTo then run = plan.callTo end
    return true, fail.guarded(run, ctx.graph), handle, plan
 end
 

@@ -657,22 +657,23 @@ function Emit:planCall()
    if joint and joint.records then n = joint.nout + 1 end
    if n == 0 and not (ctx.graph and ctx.mutates) then return end
    local inputs, numbers = self.inputs, ctx.numbers
-   local list
+   local outs, list = {}
+   for i = 1, n do outs[i] = 'o__' .. i end
    if inputs[1] ~= 'Q[1]' then
       local args = {unpack(inputs)}
       for _, e in ipairs(numbers) do args[#args + 1] = self:expr(e) end
+      if self.planSets or joint and joint.holds then
+         local places, names, targets = self:planPlaces(outs)
+         for _, x in ipairs(targets) do args[#args + 1] = x end
+         self.callsTo = true
+         return self:receive(names, fmt('run(plan, %s%s%s)', self:klist(places), #args > 0 and ', ' or '', self:list(args)))
+      end
       list = self:list(args)
    elseif #numbers == 0 then list = fmt('unpack(Q, 1, %d)', #inputs)
    else list = self:spread('U', #inputs + #numbers, function(i) return inputs[i] or self:expr(numbers[i - #inputs]) end) end
    if list ~= '' then list = ', ' .. list end
    if n == 0 then return fmt('run(plan%s)', list) end
-   local outs = {}
-   for i = 1, n do outs[i] = 'o__' .. i end
-   if self.planSets then return self:planCallSet(outs, #numbers > 0 and 'U' or 'Q') end
-   if joint and joint.holds then
-      local places, names = self:planPlaces(outs)
-      return self:receive(names, fmt('run(plan, %s%s)', self:klist(places), list))
-   end
+   if self.planSets or joint and joint.holds then return self:planCallSet(outs, #numbers > 0 and 'U' or 'Q') end
    if n <= 60 and n + self.nlocal + (self.nresult or 0) < 180 then return fmt('local %s = run(plan%s)', concat(outs, ', '), list) end
    self.manyOutputs = true
    return fmt('local O = {run(plan%s)}', list)
@@ -704,8 +705,8 @@ function M.prepare(ctx, params, vararg, results)
    e:choosePlanSets()
    e:dropOutputs()
    e.call = e:planCall()
-   if e.call and not e.planSets and fail.mayFail(ctx.graph) then
-      local first = e.firstResult or ctx.outputs and ctx.outputs.n > 0 and 'o__1' or 'x__1'
+   if e.call and (e.callsTo or not e.planSets) and fail.mayFail(ctx.graph) then
+      local first = e.firstResult or not e.callsTo and ctx.outputs and ctx.outputs.n > 0 and 'o__1' or 'x__1'
       if first == 'x__1' then e.call = 'local x__1 = ' .. e.call end
       e.call = fmt('%s\nif %s == rt.FAILED then return S:again(%s) end', e.call, first, e.args) -- eager raises at its place, effects before it included
    end

@@ -476,7 +476,7 @@ function M.compile(ctx, compile, whole)
    if j.holds then
       records.owner(p)
       p.plan:holds(p, p.random)
-      return p.plan.callHold, p.plan, p.plan
+      return p.plan.callTo, p.plan, p.plan
    end
    return called, function(...)
       local args, copies = {...}, {}

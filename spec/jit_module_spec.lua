@@ -222,6 +222,7 @@ describe('a forward in one compiled function and its backward in another', funct
       for _ = 1, 3 do forward(x) end
       local text = compile.states[forward].entries[1].text
       assert.is_nil((text:match 'rawset%(K%[%d+%], K%[%d+%], {'))
+      assert.is_nil(text:match 'setAll%(', 'the plan sets the outputs of small networks too')
       assert.equal(40, select(2, text:gsub('rawset%(K%[%d+%], K%[%d+%], o__%d+%)', '')))
       local want = net:clone()
       want:forward(x)

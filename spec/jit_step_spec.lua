@@ -330,3 +330,41 @@ describe('a training step', function()
       end
    end)
 end)
+
+describe('what a small path only sets', function()
+   it('is set by the plan, without an object', function()
+      local a, b = torch.zeros(3), torch.zeros(3)
+      local f = torch.compile(function(x) a:set(x * 2) b:set(x + 1) return x * 3 end)
+      for i = 1, 4 do
+         local x = torch.Tensor(3):fill(i)
+         local y = f(x)
+         assert.same({2 * i, i + 1, 3 * i}, {a[1], b[1], y[1]})
+      end
+      local text = require('relume.jit.compile').states[f].entries[1].text
+      assert.is_nil(text:match 'setAll%(')
+      assert.equal(1, select(2, text:gsub('local o__%d+ = run%(plan, ', '')))
+   end)
+
+   it('stays as it was when an index is out of range, until eager raises', function()
+      local function build()
+         torch.manualSeed(1)
+         local net = nn.Sequential():add(nn.LookupTable(5, 3)):add(nn.Tanh())
+         net:evaluate()
+         return net
+      end
+      local a, b = build(), build()
+      local f = torch.compile(function(x) return b:forward(x) end)
+      for i = 1, 3 do
+         local x = torch.LongTensor {1, i}
+         assert.is_true((a:forward(x) - f(x)):abs():max() < 1e-15)
+      end
+      local bad = torch.LongTensor {1, 9}
+      local _, want = pcall(a.forward, a, bad)
+      local ok, got = pcall(f, bad)
+      assert.is_false(ok)
+      assert.equal(want:match '%[.*', got:match '%[.*')
+      assert.is_true((a.output - b.output):abs():max() < 1e-15)
+      local x = torch.LongTensor {2, 3}
+      assert.is_true((a:forward(x) - f(x)):abs():max() < 1e-15)
+   end)
+end)

@@ -283,9 +283,14 @@ static int place_of(lua_State *L, int places, int i) {
   return place;
 }
 
-/* Runs the plan whose arguments are in place and deals with the outputs by places[k]: 0 is pushed, > 0 is what targets[places[k]] is set to, nil is
- * held. targets: index of a table, or 0. With places[0] the record of what is held is pushed last. */
-static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places) {
+/* Tensor number place of the table at index table, or, where that is 0, of the arguments from index first on. */
+static rl_tensor *target_of(lua_State *L, int table, int first, int place) {
+  return table ? tensor_of(L, table, place) : bind_tensor(L, first + place - 1);
+}
+
+/* Runs the plan whose arguments are in place and deals with the outputs by places[k]: 0 is pushed, > 0 is what that target (see target_of) is set
+ * to, nil is held. With places[0] the record of what is held is pushed last. */
+static int plan_finish_places(lua_State *L, plan_box *b, int table, int first, int places) {
   bind_pressure(L, 0);
   memset(b->out, 0, sizeof *b->out * (size_t)b->outputs);
   luaL_checkstack(L, b->outputs + 8, "too many outputs");
@@ -294,7 +299,7 @@ static int plan_finish_places(lua_State *L, plan_box *b, int targets, int places
   held *h = lua_toboolean(L, -1) ? held_push(L, b) : NULL;
   for (int i = 0; i < b->outputs; i++) {
     int place = place_of(L, places, i);
-    b->target[i] = place > 0 ? tensor_of(L, targets, place) : NULL;
+    b->target[i] = place > 0 ? target_of(L, table, first, place) : NULL;
   }
   BIND_TRY(L, rl_plan_run(b->plan, b->in, b->num, b->target, b->out));
   rl_status s = RL_OK;
@@ -331,18 +336,17 @@ static int plan_call_set(lua_State *L) {
     b->num[i] = luaL_checknumber(L, -1);
     lua_pop(L, 1);
   }
-  return plan_finish_places(L, b, 3, 4);
+  return plan_finish_places(L, b, 3, 0, 4);
 }
 
-/* plan:callHold(places, t1, ..., n1, ...) -> outputs whose place is 0, then the record of the others: see callSet. */
-static int plan_call_hold(lua_State *L) {
+/* plan:callTo(places, t1, ..., n1, ..., target1, ...) -> as callSet, without tables. */
+static int plan_call_to(lua_State *L) {
   plan_box *b = plan_at(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
   for (int i = 0; i < b->inputs; i++)
     if (!(b->in[i] = bind_totensor(L, i + 3))) return luaL_error(L, "[plan] input %d; got %s, need tensor", i + 1, luaL_typename(L, i + 3));
   for (int i = 0; i < b->numbers; i++) b->num[i] = luaL_checknumber(L, b->inputs + i + 3);
-  lua_settop(L, b->inputs + 2); /* the inputs stay referenced */
-  return plan_finish_places(L, b, 0, 2);
+  return plan_finish_places(L, b, 0, b->inputs + b->numbers + 3, 2);
 }
 
 static void set_int(lua_State *L, const char *k, int64_t v) {
@@ -387,17 +391,11 @@ static int plan_describe(lua_State *L) {
 
 /* Adds compile to graphs and registers plans. */
 void bind_open_plan(lua_State *L) {
-  static const luaL_Reg methods[] = { { "run", plan_run },
-                                      { "call", plan_call },
-                                      { "callSet", plan_call_set },
-                                      { "callHold", plan_call_hold },
-                                      { "holds", plan_holds },
-                                      { "info", plan_info },
-                                      { "source", plan_source },
-                                      { "describe", plan_describe },
-                                      { "__gc", plan_gc },
-                                      { "__tostring", plan_describe },
-                                      { NULL, NULL } };
+  static const luaL_Reg methods[] = {
+    { "run", plan_run },   { "call", plan_call },     { "callSet", plan_call_set },  { "callTo", plan_call_to }, { "holds", plan_holds },
+    { "info", plan_info }, { "source", plan_source }, { "describe", plan_describe }, { "__gc", plan_gc },        { "__tostring", plan_describe },
+    { NULL, NULL }
+  };
   static const luaL_Reg family[] = { { "probe", family_probe }, { "texts", family_texts }, { "__gc", family_gc }, { NULL, NULL } };
   static const bind_reg functions[] = {
     { "planFamily", family_new }, { "planCompiles", plan_compiles }, { "planHeld", plan_held }, { "dropHeld", plan_drop_held }, { NULL, NULL }
